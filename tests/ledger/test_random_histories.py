@@ -86,18 +86,18 @@ operations = st.sampled_from([*[Operation.COLLECT] * 2, Operation.PAYOUT, Operat
 
 @dataclass
 class TruthfulNetwork(ScriptedNetwork):
-    """says: its status of each reference that it has."""
+    """status_of: its answer for each reference that it has."""
 
-    says: dict[str, StatusResult] = field(default_factory=dict)
+    status_of: dict[str, StatusResult] = field(default_factory=dict)
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         result = await super().submit(request)
         if result.outcome is not Outcome.NOT_SENT:
-            self.says[request.reference] = StatusResult(Outcome.PENDING)
+            self.status_of[request.reference] = StatusResult(Outcome.PENDING)
         return result
 
     async def status(self, query: StatusQuery) -> StatusResult:
-        return self.says.get(query.reference, StatusResult(Outcome.UNKNOWN, found=False))
+        return self.status_of.get(query.reference, StatusResult(Outcome.UNKNOWN, found=False))
 
 
 class Records(NamedTuple):
@@ -252,28 +252,30 @@ class Histories(RuleBasedStateMachine):
         if outcome in self.may_follow(attempt):
             amount = amount or attempt.amount
             echo = Echo(amount=amount if outcome is Outcome.SUCCEEDED else None)
-            self.network.says[attempt.reference] = StatusResult(outcome, echo=echo)
+            self.network.status_of[attempt.reference] = StatusResult(outcome, echo=echo)
 
     def may_follow(self, attempt: Attempt) -> set[Outcome]:
         """The outcomes that the network may report next of an attempt."""
-        said = self.network.says.get(attempt.reference, StatusResult(Outcome.UNKNOWN)).outcome
-        if said is Outcome.FAILED and attempt.outcome is not Outcome.SUCCEEDED:
+        reported = self.network.status_of.get(
+            attempt.reference, StatusResult(Outcome.UNKNOWN)
+        ).outcome
+        if reported is Outcome.FAILED and attempt.outcome is not Outcome.SUCCEEDED:
             return {Outcome.SUCCEEDED}
         follows = {
             Outcome.PENDING: {Outcome.SUCCEEDED, Outcome.FAILED},
             Outcome.SUCCEEDED: {Outcome.REVERSED},
         }
-        return follows.get(said, set())
+        return follows.get(reported, set())
 
     @rule(place=places, signed=st.booleans(), twice=st.booleans(), late=st.booleans())
     def network_notifies(self, place: int, signed: bool, twice: bool, late: bool) -> None:
         attempt = self.attempt(place)
-        said = self.network.says.get(attempt.reference)
-        if said is None:
+        reported = self.network.status_of.get(attempt.reference)
+        if reported is None:
             return
-        is_late = late and said.outcome is Outcome.REVERSED
-        outcome = Outcome.SUCCEEDED if is_late else said.outcome
-        self.network.notification = Notification(outcome, attempt_id=attempt.id, echo=said.echo)
+        is_late = late and reported.outcome is Outcome.REVERSED
+        outcome = Outcome.SUCCEEDED if is_late else reported.outcome
+        self.network.notification = Notification(outcome, attempt_id=attempt.id, echo=reported.echo)
         headers = {"x-signature": "valid" if signed else "forged"}
         raw = RawNotification("first", "POST", "", "", headers, b"{}", self.clock.now())
         for _ in range(1 + twice):
@@ -294,8 +296,8 @@ class Histories(RuleBasedStateMachine):
     @rule(place=places, amount=st.none() | amounts, at_once=st.booleans())
     def refund(self, place: int, amount: Decimal | None, at_once: bool) -> None:
         name = self.attempt(place, is_collected).transaction_id
-        asked = None if amount is None else str(amount)
-        self.enter(lambda desk: desk.refund(name, asked), at_once=at_once)
+        given = None if amount is None else str(amount)
+        self.enter(lambda desk: desk.refund(name, given), at_once=at_once)
 
     @rule(
         place=places,
@@ -334,8 +336,8 @@ class Histories(RuleBasedStateMachine):
         self, place: int, wallet: Wallet, ours: AccountKind, amount: Decimal, *, adds: bool
     ) -> None:
         subject = self.attempt(place).network_transaction_id
-        asked = Adjustment(SERVICE, wallet, ours, amount, adds, "first", subject)
-        self.correct(lambda desk: desk.books.adjust(asked, SIGNED), at_once=False)
+        order = Adjustment(SERVICE, wallet, ours, amount, adds, "first", subject)
+        self.correct(lambda desk: desk.books.adjust(order, SIGNED), at_once=False)
 
     @rule(units=st.integers(1, 20))
     def top_up(self, units: int) -> None:
@@ -438,14 +440,14 @@ class Histories(RuleBasedStateMachine):
 
     def end_open_attempts(self) -> None:
         """The network decides and is asked; a person settles attempts with another amount."""
-        for reference, said in self.network.says.items():
-            if said.outcome is Outcome.PENDING:
-                self.network.says[reference] = StatusResult(Outcome.FAILED)
+        for reference, reported in self.network.status_of.items():
+            if reported.outcome is Outcome.PENDING:
+                self.network.status_of[reference] = StatusResult(Outcome.FAILED)
         for place in range(len(self.records.attempts)):
             self.ask(place)
         for attempt in self.records.attempts:
             if attempt.is_open:
-                amount = self.network.says[attempt.reference].echo.amount or attempt.amount
+                amount = self.network.status_of[attempt.reference].echo.amount or attempt.amount
                 if attempt.spends:  # an amount above that is a case for `adjust`
                     amount = min(amount, attempt.amount)
                 # `settle` takes one of the open attempts, and this is the first of them.
@@ -457,11 +459,11 @@ class Histories(RuleBasedStateMachine):
         ours = [each for each in self.records.lines if each.manual is None]
         moved = self.moved(OF_NETWORKS, ours)
         for attempt in self.records.attempts:
-            said = self.network.says.get(attempt.reference)
+            reported = self.network.status_of.get(attempt.reference)
             listed = attempt.outcome is Outcome.SUCCEEDED and attempt.mismatch
-            if listed or said is None:
+            if listed or reported is None:
                 continue
-            amount = said.echo.amount if said.outcome is Outcome.SUCCEEDED else None
+            amount = reported.echo.amount if reported.outcome is Outcome.SUCCEEDED else None
             sign = 1 if attempt.spends else -1
             assert moved[attempt.network_transaction_id] == sign * (amount or 0), attempt
 

@@ -109,9 +109,7 @@ def test_a_fault_refuses_a_request_with_status_429_or_a_server_error() -> None:
 
 
 @pytest.mark.parametrize("loss", AnswerFault)
-def test_a_fault_loses_an_answer_after_or_instead_of_the_processing(
-    loss: AnswerFault,
-) -> None:
+def test_a_fault_loses_an_answer_after_or_instead_of_the_processing(loss: AnswerFault) -> None:
     fault = injected({loss.value: True})
     reply = fault.apply_to(ACCEPTED)
 

@@ -74,9 +74,7 @@ async def test_rules_are_listed_in_pages_and_removed_by_kind_and_id(rules: Rules
     assert rules.rules.loaded[OVERRIDE] == []
 
 
-async def test_the_next_override_applies_if_another_server_used_up_the_first(
-    rules: Rules,
-) -> None:
+async def test_the_next_override_applies_if_another_server_used_up_the_first(rules: Rules) -> None:
     effect = {"outcome": {"response_code": "410"}, "delay_ms": 0, "callback": {}}
     first, second = [await rules.add(OVERRIDE, 1, effect) for _ in range(2)]
     await unit_of(rules.store).save_user_rule(first.counted(applied=True))

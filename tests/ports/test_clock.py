@@ -36,9 +36,9 @@ def test_a_frozen_clock_keeps_its_time(state: ClockState, passed: timedelta) -> 
 
 @given(STATES, SPANS, SPANS)
 def test_a_resumed_clock_continues_from_its_frozen_time(
-    state: ClockState, stood: timedelta, passed: timedelta
+    state: ClockState, frozen_for: timedelta, passed: timedelta
 ) -> None:
-    later = MACHINE + stood
+    later = MACHINE + frozen_for
 
     resumed = state.frozen(MACHINE).resumed(later)
 

@@ -1,4 +1,4 @@
-"""The settings that can change while the server runs, and what they mean for the use cases."""
+"""The settings that can change while the server runs, as the use cases read them."""
 
 import json
 from dataclasses import fields, replace
@@ -68,9 +68,9 @@ def test_behaviour_provides_limits_timeouts_schedule_and_keys() -> None:
     assert Behaviour().rate_limit is None
     assert Behaviour(rate_limit_per_minute=100).rate_limit == RateLimit(100, 20)
 
-    asks = Behaviour(approval="handset", approval_timeout_s=5)
-    assert asks.prompt_timeout == timedelta(seconds=5)
-    assert replace(asks, approval="auto").prompt_timeout is None
+    by_handset = Behaviour(approval="handset", approval_timeout_s=5)
+    assert by_handset.prompt_timeout == timedelta(seconds=5)
+    assert replace(by_handset, approval="auto").prompt_timeout is None
 
     retries = Behaviour(callback_attempts=2, callback_retry_interval_s=0.5, callback_timeout_s=1.5)
     assert retries.schedule == Schedule(2, timedelta(seconds=0.5), timedelta(seconds=1.5))

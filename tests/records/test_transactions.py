@@ -95,13 +95,13 @@ def test_a_pending_transaction_settles_by_itself_unless_left_to_a_person() -> No
 @pytest.mark.parametrize("field", ["callback_url", "landing_page"])
 def test_the_secrets_of_an_address_are_kept_apart_from_the_shown_payment(field: str) -> None:
     address: Any = {field: "http://ama:s3same@shop.test/hook"}
-    asked = payment(**address)
-    started = TransactionRecord.start(asked, "12345678901", "sandbox_key", NOON)
+    given = payment(**address)
+    started = TransactionRecord.start(given, "12345678901", "sandbox_key", NOON)
 
     assert "s3same" not in repr(started.payment)
     assert (started.callback_address, started.landing_address) == (
-        asked.callback_url,
-        asked.landing_page,
+        given.callback_url,
+        given.landing_page,
     )
     assert [started.callback_target, started.landing_target].count(None) == 1
 
@@ -156,7 +156,7 @@ MOBILE = (Operation.COLLECT, Operation.DEPOSIT, Operation.AIRTIME)
 )
 @pytest.mark.decision("D20", "D28")
 @pytest.mark.parametrize(
-    ("operation", "nw", "option", "is_mobile", "asks", "is_card"),
+    ("operation", "nw", "option", "is_mobile", "uses_card_entry", "is_card"),
     [
         *((each, "CRD", "MOM", True, False, False) for each in MOBILE),
         (Operation.PAYOUT, "MTN", "MOM", True, False, False),
@@ -169,11 +169,16 @@ MOBILE = (Operation.COLLECT, Operation.DEPOSIT, Operation.AIRTIME)
     ],
 )
 def test_the_party_is_a_phone_number_a_masked_card_or_an_account(
-    operation: Operation, nw: str, option: str, is_mobile: bool, asks: bool, is_card: bool
+    operation: Operation,
+    nw: str,
+    option: str,
+    is_mobile: bool,
+    uses_card_entry: bool,
+    is_card: bool,
 ) -> None:
     paid = payment(operation, nw=nw, payment_mode=option, party="4111111111111")
 
-    assert (paid.is_mobile, paid.uses_card_entry) == (is_mobile, asks)
+    assert (paid.is_mobile, paid.uses_card_entry) == (is_mobile, uses_card_entry)
     shown = "411111***1111" if is_card else paid.party
     assert paid.redacted() == paid._replace(party=shown)
 

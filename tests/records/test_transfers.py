@@ -85,14 +85,14 @@ def test_a_pending_amount_is_not_available_until_it_ends(
         with pytest.raises(Overdrawn):
             balance.after(PAYOUT, pending.transfer)
         return
-    begun = balance.after(PAYOUT, pending.transfer)
-    assert begun == Balance(Decimal(has - wanted), Decimal(wanted), NOW)
-    assert begun.amount == has
+    reserved = balance.after(PAYOUT, pending.transfer)
+    assert reserved == Balance(Decimal(has - wanted), Decimal(wanted), NOW)
+    assert reserved.amount == has
 
     part = data.draw(st.integers(0, wanted))
-    posted = begun.after(PAYOUT, pending.posted(NOW, CLEARING, Decimal(part)), pending.transfer)
+    posted = reserved.after(PAYOUT, pending.posted(NOW, CLEARING, Decimal(part)), pending.transfer)
     assert posted == Balance(Decimal(has - part), Decimal(0), NOW)
-    assert begun.after(PAYOUT, pending.voided(NOW), pending.transfer) == balance
+    assert reserved.after(PAYOUT, pending.voided(NOW), pending.transfer) == balance
 
 
 def test_only_a_wallet_of_the_sandbox_may_be_below_zero() -> None:

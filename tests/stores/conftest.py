@@ -58,11 +58,7 @@ async def _postgres(clock: Clock, **options: Any) -> AsyncIterator[Store]:
         await store.close()
 
 
-STORES: dict[str, OpenStore] = {
-    "memory": _memory,
-    "sqlite": _sqlite,
-    "postgres": _postgres,
-}
+STORES: dict[str, OpenStore] = {"memory": _memory, "sqlite": _sqlite, "postgres": _postgres}
 
 
 @pytest.fixture(scope="session", params=STORES)

@@ -291,9 +291,7 @@ async def test_many_waits_that_begin_at_once_read_the_records_once(server: Serve
     await asyncio.wait(waits)
 
 
-async def test_a_cancelled_wait_that_reads_for_others_does_not_end_them(
-    server: Server,
-) -> None:
+async def test_a_cancelled_wait_that_reads_for_others_does_not_end_them(server: Server) -> None:
     await server.store.run(fill)
     reads, go_on = asyncio.Event(), asyncio.Event()
     read = server.records._read

@@ -20,9 +20,7 @@ async def claim_subjects(store: Store, now: datetime = NOW) -> list[str]:
     return [each.subject for each in await claim(store, now=now)]
 
 
-async def test_due_jobs_are_claimed_by_due_time_and_then_in_the_order_added(
-    store: Store,
-) -> None:
+async def test_due_jobs_are_claimed_by_due_time_and_then_in_the_order_added(store: Store) -> None:
     due = {"third": -1, "fourth": -1, "first": -3, "second": -2, "fifth": 0}
     early = {"too early": 0.000001, "later": 60}
     await add(store, *(job(name, after(seconds=at)) for name, at in {**early, **due}.items()))
@@ -74,9 +72,7 @@ async def test_a_finished_job_cannot_be_finished_again(store: Store, subject: st
     assert await claim_subjects(store, after(minutes=5)) == [subject]
 
 
-async def test_next_jobs_and_jobs_after_list_unclaimed_jobs_by_due_time(
-    store: Store,
-) -> None:
+async def test_next_jobs_and_jobs_after_list_unclaimed_jobs_by_due_time(store: Store) -> None:
     for seconds in (5, 1, 4, 2, 3, 9, 8, 7, 6, 0):
         await add(store, job(f"in {seconds}", after(seconds=seconds), kind=JobKind.DELIVER))
     await claim(store)
@@ -173,9 +169,7 @@ class TestBringForward:
 
 
 @pytest.mark.decision("D39")
-async def test_a_job_keeps_its_failures_and_is_listed_from_the_third_failure(
-    store: Store,
-) -> None:
+async def test_a_job_keeps_its_failures_and_is_listed_from_the_third_failure(store: Store) -> None:
     await add(store, job("often", failures=3), job("twice", failures=2), job("more", failures=4))
 
     claimed = await claim(store, limit=1)

@@ -123,13 +123,11 @@ async def test_pages_follow_one_another_after_a_number(
         assert [len(lines) for lines in found[:-1]] == [limit] * (len(found) - 1)
 
 
-async def test_a_page_begins_after_any_number_and_a_new_line_comes_first(
-    filled: Store,
-) -> None:
+async def test_a_page_begins_after_any_number_and_a_new_line_comes_first(filled: Store) -> None:
     numbers = [line.number for line in await page(filled, LedgerQuery())]
 
-    async def after_number(number: int, **asked: int) -> list[str]:
-        return subjects(await page(filled, LedgerQuery(after=number, **asked)))  # type: ignore[arg-type]
+    async def after_number(number: int, **query: int) -> list[str]:
+        return subjects(await page(filled, LedgerQuery(after=number, **query)))  # type: ignore[arg-type]
 
     assert await after_number(numbers[0] + 1) == await after_number(2**63 - 1) == NEWEST_FIRST
     assert await after_number(numbers[-1]) == []

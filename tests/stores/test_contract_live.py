@@ -307,9 +307,7 @@ async def test_processed_notifications_with_secrets_are_found_until_scrubbed(sto
     assert await found(NOW) == []
 
 
-async def test_old_notifications_are_deleted_in_steps_except_unread_ones(
-    store: Store,
-) -> None:
+async def test_old_notifications_are_deleted_in_steps_except_unread_ones(store: Store) -> None:
     new, *_ = [await keep(store, "mtn", state) for state in NotificationState]
     young = await keep(store, "mtn", NotificationState.APPLIED, received_at=after(seconds=1))
 
@@ -443,9 +441,7 @@ async def test_messages_of_both_modes_are_kept_apart(store: Store) -> None:
     assert await unit_of(store).messages(SERVICE, "M3", LIVE) == [sent]
 
 
-async def test_a_message_part_is_found_by_its_network_id(
-    store: Store,
-) -> None:
+async def test_a_message_part_is_found_by_its_network_id(store: Store) -> None:
     first = MessagePart("sms", "A1", 1, 2, "id-1")
     second = MessagePart("sms", "A1", 2, 2, "id-2")
     elsewhere = MessagePart("other", "A2", 1, 1, "id-1")

@@ -70,7 +70,7 @@ class Model:
     claimed: list[tuple[Job, Job]] = field(default_factory=list)
     postings: list[Transfer] = field(default_factory=list)
     live: list[Transfer] = field(default_factory=list)
-    begun: list[LedgerLine] = field(default_factory=list)
+    pending: list[LedgerLine] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     inbox: list[InboxMessage] = field(default_factory=list)
     planned: int = 0
@@ -90,7 +90,7 @@ class Model:
                     else Decimal(0)
                 )
                 balances.setdefault(account, [Decimal(0), Decimal(0)])[0] += sign * moved
-        for number, each, _ in self.begun:
+        for number, each, _ in self.pending:
             balances[each.debit][1] += Decimal(0) if number in ended else each.amount
         return {
             "newest": {(s, i): newest.get((s, i)) for s in SERVICES for i in IDS},
@@ -163,14 +163,14 @@ Write = Callable[[Unit, Model, Step, datetime], Awaitable[None]]
 
 
 async def begin(unit: Unit, model: Model, step: Step, now: datetime) -> None:
-    begun = transaction(
+    pending = transaction(
         f"{len(model.transactions):011d}",
         service_id=step.service_id,
         transaction_id=IDS[step.number % 2],
         initiated_at=now,
     )
-    model.transactions.append(begun)
-    await unit.add_transaction(begun)
+    model.transactions.append(pending)
+    await unit.add_transaction(pending)
 
 
 async def decide(unit: Unit, model: Model, step: Step, now: datetime) -> None:
@@ -247,19 +247,21 @@ async def set_aside(unit: Unit, model: Model, step: Step, _now: datetime) -> Non
     if step.number and balance is not None and balance.available >= step.number:
         line = LedgerLine(await unit.add_transfer(moved), moved)
         model.live.append(moved)
-        model.begun.append(line)
+        model.pending.append(line)
         assert await unit.open_transfer(moved.debit, "H") == line
 
 
 async def end(unit: Unit, model: Model, step: Step, now: datetime) -> None:
     """Post a part of a pending transfer, or all, or void it; it cannot end a second time."""
-    if not model.begun:
+    if not model.pending:
         return
-    begun = model.begun[step.number % len(model.begun)]
-    parts = [None, *(begun.transfer.amount / each for each in (1, 2))]
+    pending = model.pending[step.number % len(model.pending)]
+    parts = [None, *(pending.transfer.amount / each for each in (1, 2))]
     part = parts[step.number % 3]
-    ending = begun.voided(now) if part is None else begun.posted(now, begun.transfer.credit, part)
-    if begun.number in {each.pending for each in model.live}:
+    ending = (
+        pending.voided(now) if part is None else pending.posted(now, pending.transfer.credit, part)
+    )
+    if pending.number in {each.pending for each in model.live}:
         with pytest.raises(PendingEnded):
             await unit.add_transfer(ending)
     else:

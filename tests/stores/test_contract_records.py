@@ -193,9 +193,7 @@ async def test_messages_are_found_by_their_id_or_by_the_id_of_their_batch(store:
 CHANGED = Behaviour(magic_outcomes={"13.37": "001"}, callback_profile=Profile.FLAT)
 
 
-async def test_resets_and_snapshots_do_not_change_clock_and_behaviour(
-    store: Store,
-) -> None:
+async def test_resets_and_snapshots_do_not_change_clock_and_behaviour(store: Store) -> None:
     unit, late = unit_of(store), after(days=400, microseconds=1)
     shifts = (timedelta(), timedelta(days=-3, microseconds=1))
     for state in (ClockState(shift, frozen) for shift in shifts for frozen in (NOW, None, late)):

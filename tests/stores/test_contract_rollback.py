@@ -65,9 +65,7 @@ async def delete_all(unit: Unit) -> None:
         await unit.delete_snapshot(snapshot.name)
 
 
-async def test_a_failed_unit_keeps_the_claim_of_its_job_and_adds_no_retry(
-    store: Store,
-) -> None:
+async def test_a_failed_unit_keeps_the_claim_of_its_job_and_adds_no_retry(store: Store) -> None:
     """A unit that records an attempt finishes its job and adds the next one, or does neither."""
     await unit_of(store).add_job(job())
     (claimed,) = await unit_of(store).claim_due(NOW, 1)

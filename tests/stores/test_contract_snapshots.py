@@ -213,7 +213,7 @@ async def test_records_written_after_a_restore_come_first(store: Store) -> None:
     assert numbers == sorted(set(numbers), reverse=True)
 
 
-EMPTY = 57  # a service that never had a record
+EMPTY = 57  # a service without records
 
 
 async def test_a_reset_of_one_service_does_not_change_the_other(store: Store) -> None:
@@ -221,8 +221,8 @@ async def test_a_reset_of_one_service_does_not_change_the_other(store: Store) ->
 
     await unit_of(store).reset(SERVICE)
 
-    nothing = await store.run(lambda unit: records_of(unit, EMPTY))
-    assert await store.run(lambda unit: records_of(unit, SERVICE)) == nothing
+    empty = await store.run(lambda unit: records_of(unit, EMPTY))
+    assert await store.run(lambda unit: records_of(unit, SERVICE)) == empty
     assert await store.run(lambda unit: records_of(unit, OTHER)) == theirs
     assert len(await unit_of(store).inbox_messages("orders", Listing())) == 1
     assert [each.service_id for each in await claim(store, now=after(hours=1))] == [OTHER] * 2
@@ -231,8 +231,8 @@ async def test_a_reset_of_one_service_does_not_change_the_other(store: Store) ->
 async def test_a_reset_of_all_deletes_inboxes_too(store: Store) -> None:
     await unit_of(store).reset(None)
 
-    nothing = await store.run(lambda unit: records_of(unit, EMPTY))
+    empty = await store.run(lambda unit: records_of(unit, EMPTY))
     for service_id in (SERVICE, OTHER):
-        assert await store.run(partial(records_of, service_id=service_id)) == nothing
+        assert await store.run(partial(records_of, service_id=service_id)) == empty
     assert await unit_of(store).inbox_messages("orders", Listing()) == []
     assert await claim(store, now=after(hours=1)) == []

@@ -58,9 +58,7 @@ async def test_rules_are_listed_newest_first_and_keep_their_place_until_deleted(
     assert await rules(store) == []
 
 
-async def test_watchers_of_a_topic_finish_before_the_announcement_returns(
-    store: Store,
-) -> None:
+async def test_watchers_of_a_topic_finish_before_the_announcement_returns(store: Store) -> None:
     """A watcher that fails does not stop the others; a unit that fails announces nothing."""
     read: list[list[UserRule]] = []
 

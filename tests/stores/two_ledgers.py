@@ -63,7 +63,7 @@ def two_ledgers() -> Iterator[tuple[str, tuple[object, ...]]]:
         yield "postings", (number, *row)
     yield "balances", (55, "sms", "500", T0 + 3)
     yield "balances", (59, "payout", "-0.10", T0 + 2)
-    # The last one says over which network a payout went that is still open.
+    # The attempt of an open payout, which names its network.
     attempt = ("", 55, "P2", 1, "mtn", "mtn", "", "payout", "0.10", "GHS", T0, "pending")
     yield "attempts", (1, *attempt, *(0, 1, 0, 0), *[None] * 4, *[""] * 4, None, *[""] * 5)
 

@@ -1,4 +1,4 @@
-"""What only the memory store does: it limits what it keeps, and frees the rest."""
+"""Behaviour of the memory store alone: it limits the records that it keeps, and frees others."""
 
 import weakref
 from functools import partial
@@ -151,10 +151,10 @@ async def test_a_reset_frees_the_deleted_records_at_once(store: MemoryStore) -> 
         """A text that can have a weak reference, which shows whether the text is freed."""
 
     body = Body("x")
-    gone = weakref.ref(body)
+    reference = weakref.ref(body)
     await unit_of(store).add_inbox_message("orders", delivery(body))
     del body
 
     await unit_of(store).reset(None)
 
-    assert gone() is None
+    assert reference() is None

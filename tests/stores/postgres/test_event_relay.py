@@ -1,6 +1,6 @@
 """The live feed of servers on one Postgres: a reader at one server gets the events of all."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,28 +27,21 @@ class Server(NamedTuple):
     feed: Feed
 
 
-Serve = Callable[["PostgresStore"], Server]
+def serve(store: "PostgresStore", clock: VirtualClock) -> Server:
+    feed = Feed(clock, f"run{store._channel.server_pid}", store.relay)
+    publisher = ChangePublisher(feed, Waiters(clock), clock)
+    store.watch_changes(publisher.readers, publisher.publish)
+    return Server(store, feed)
 
 
 @pytest.fixture
-def serve(clock: VirtualClock) -> Serve:
-    def served(store: "PostgresStore") -> Server:
-        feed = Feed(clock, f"run{store._channel.server_pid}", store.relay)
-        publisher = ChangePublisher(feed, Waiters(clock), clock)
-        store.watch_changes(publisher.readers, publisher.publish)
-        return Server(store, feed)
-
-    return served
+def here(one: "PostgresStore", clock: VirtualClock) -> Server:
+    return serve(one, clock)
 
 
 @pytest.fixture
-def here(one: "PostgresStore", serve: Serve) -> Server:
-    return serve(one)
-
-
-@pytest.fixture
-def there(other: "PostgresStore", serve: Serve) -> Server:
-    return serve(other)
+def there(other: "PostgresStore", clock: VirtualClock) -> Server:
+    return serve(other, clock)
 
 
 @pytest.fixture
@@ -106,7 +99,11 @@ async def test_long_and_equal_events_arrive_unchanged(
 
 
 async def test_a_server_notes_changes_while_any_server_has_a_reader(
-    here: Server, there: Server, open_postgres: OpenPostgres, serve: Serve, readers: ExitStack
+    here: Server,
+    there: Server,
+    open_postgres: OpenPostgres,
+    clock: VirtualClock,
+    readers: ExitStack,
 ) -> None:
     async def noted(unit: Unit) -> object:
         return unit.noted  # type: ignore[attr-defined]
@@ -115,7 +112,7 @@ async def test_a_server_notes_changes_while_any_server_has_a_reader(
     reader = await listen(readers, here, there)
     assert await there.store.run(noted) == []
 
-    added = serve(await open_postgres())  # it asks the others whether they have readers
+    added = serve(await open_postgres(), clock)  # it asks the others whether they have readers
     await eventually(lambda: bool(added.store.relay.remote_readers))
     await unit_of(added.store).save_callback(callback())
     assert len(await receive(reader, 1)) == 1
@@ -133,9 +130,9 @@ async def test_the_last_event_of_a_server_that_stops_arrives(
 
 
 async def test_the_readers_of_a_stopped_server_are_forgotten(
-    open_postgres: OpenPostgres, serve: Serve, readers: ExitStack
+    open_postgres: OpenPostgres, clock: VirtualClock, readers: ExitStack
 ) -> None:
-    here, there = [serve(await open_postgres(lease=SHORT_LEASE)) for _ in range(2)]
+    here, there = [serve(await open_postgres(lease=SHORT_LEASE), clock) for _ in range(2)]
     await listen(readers, here, there)
 
     await here.store.close()

@@ -58,7 +58,7 @@ class TestSeveralStores:
     async def test_a_migration_that_meets_a_deadlock_is_repeated(
         self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The other replica may run the release before and hold what is to be altered."""
+        """The other replica may run the previous release and hold locks on the tables."""
         conflicts = [asyncpg.DeadlockDetectedError("deadlock detected")]
 
         async def meet_deadlock(connection: Any) -> None:
@@ -116,7 +116,7 @@ class TestSeveralStores:
     async def test_an_audit_reads_one_moment_while_another_store_posts(
         self, one: Store, other: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A transfer that is committed between two of its queries is in none of them."""
+        """No query of the audit sees a transfer that is committed between two of them."""
         read = SqlLedger.live_sums
 
         async def post_and_read(unit: SqlLedger) -> Any:
@@ -286,7 +286,7 @@ class TestUnitsInConflict:
 
 
 async def test_units_get_a_connection_in_the_order_in_which_they_ask(one: Store) -> None:
-    asked: list[int] = []
+    order: list[int] = []
     began: list[int] = []
 
     async def work(number: int, unit: Unit) -> None:
@@ -296,13 +296,13 @@ async def test_units_get_a_connection_in_the_order_in_which_they_ask(one: Store)
     async def ask(number: int) -> None:
         for _ in range(number):  # each in another turn of the loop
             await asyncio.sleep(0)
-        asked.append(number)
+        order.append(number)
         await one.run(partial(work, number))
 
     await asyncio.gather(*(one.run(lambda unit: unit.next_due()) for _ in range(CONNECTIONS)))
     await asyncio.gather(*(ask(number) for number in range(150)))
 
-    assert began == asked
+    assert began == order
 
 
 @pytest.mark.parametrize("mode", ServiceMode)

@@ -1,4 +1,4 @@
-"""A file that cannot be used: the error names it and says why, and the file stays unchanged."""
+"""A file that cannot be used is not changed, and the error names the file and the reason."""
 
 import asyncio
 import os

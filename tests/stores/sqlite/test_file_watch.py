@@ -165,9 +165,7 @@ async def test_a_store_whose_file_was_deleted_refuses_units(path: Path) -> None:
     assert await posted(path) == []
 
 
-async def test_a_restored_backup_is_not_mixed_with_the_log_of_the_replaced_file(
-    path: Path,
-) -> None:
+async def test_a_restored_backup_is_not_mixed_with_the_log_of_the_replaced_file(path: Path) -> None:
     async with opened(path) as store:
         await post(store, "in the backup")
     shutil.copy(path, path.with_name("backup"))

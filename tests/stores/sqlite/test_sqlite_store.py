@@ -77,11 +77,11 @@ async def payment(number: int, unit: Unit) -> None:
 
 
 async def test_the_statements_of_a_payment_are_compiled_once(path: Path) -> None:
-    """SQLite asks its authorizer about each table and column of a statement that it compiles."""
+    """SQLite calls its authorizer for each table and column of a statement that it compiles."""
     compiled: list[object] = []
 
-    def allow(*asked: object) -> int:
-        compiled.append(asked)
+    def allow(*access: object) -> int:
+        compiled.append(access)
         return sqlite3.SQLITE_OK
 
     async def listen(unit: Unit) -> None:
@@ -116,7 +116,7 @@ class TestReopenedFile:
     async def test_jobs_that_were_claimed_and_not_finished_are_claimed_again(
         self, path: Path, tmp_path: Path
     ) -> None:
-        """The server that claimed them is gone. A job may run twice, but is never lost."""
+        """The server that claimed them has ended. A job may run twice, but is never lost."""
         async with opened(path) as store:
             await store.run(prepared)
             first, *_ = await unit_of(store).claim_due(NOW, 10)
@@ -179,7 +179,7 @@ class TestOneServerAtATime:
             for name in (path, alias):
                 with pytest.raises(StoreError, match=f"^{name}: another server is using it"):
                     await SqliteStore(name, VirtualClock()).open()
-            # Nor may another program: a person who wants a copy stops the server first.
+            # Another program cannot read it: a person who wants a copy stops the server first.
             with pytest.raises(sqlite3.OperationalError, match="locked"):
                 outside(path, "SELECT * FROM jobs")
             before = await store.run(state)
@@ -226,7 +226,7 @@ class TestTheFile:
 async def test_an_error_of_a_unit_is_raised_unchanged(path: Path) -> None:
     async def waits(unit: Unit) -> None:
         await unit.add_transfer(posting())
-        await asyncio.sleep(0)  # for anything but the unit
+        await asyncio.sleep(0)  # a unit may wait only for its own calls
 
     message = delivery()._replace(body=object())  # type: ignore[arg-type]
     strange = job()._replace(subject=["a list"])  # type: ignore[arg-type]
