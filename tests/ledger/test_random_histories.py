@@ -182,7 +182,7 @@ class Histories(RuleBasedStateMachine):
         return self.known
 
     def look(self, work: Coroutine[Any, Any, T]) -> T:
-        # Not `run`: it writes the result of the work before into a text, for the sake of Ctrl-C.
+        # Not `run`: to handle Ctrl-C it formats the result of the previous call as text.
         return self.runner.get_loop().run_until_complete(work)
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:

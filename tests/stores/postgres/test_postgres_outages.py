@@ -167,7 +167,7 @@ class TestPostgresThatDoesNotAnswer:
     async def test_a_unit_that_cannot_begin_fails_without_a_line_in_the_log(
         self, one: "PostgresStore", url: str, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """A stop of the server cancels units in the same link."""
+        """A stop of the server cancels units in the same way."""
         async with units_locked_out(url) as waiting:
             with pytest.raises(StoreError, match="does not answer"):
                 await unit_of(one).next_due()

@@ -1,4 +1,4 @@
-"""What only the Postgres store does: several stores on one database act as one."""
+"""Behaviour of the Postgres store alone: several stores on one database act as one."""
 
 import asyncio
 from collections import Counter
