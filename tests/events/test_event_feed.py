@@ -12,6 +12,7 @@ from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.events import event_feed as gateway_feed
 from sandbox_sim.events.event_feed import KEPT_FOR_S, READER_STALLED_S, Feed, Reader
 from sandbox_sim.records.events import Event, EventFilter, EventText, EventType, NumberedEvent
+from tests.stepped_clock import SteppedClock
 
 KEPT, MOST_WAITING = 5, 3
 
@@ -25,22 +26,13 @@ def event(text: str = "", service_id: int | None = 55) -> Event:
 LARGE = event("x" * 10_000)
 
 
-class RealTimeClock(VirtualClock):
-    """A clock whose real time the test sets."""
-
-    seconds = 0.0
-
-    def monotonic(self) -> float:
-        return self.seconds
+@pytest.fixture
+def clock() -> SteppedClock:
+    return SteppedClock()
 
 
 @pytest.fixture
-def clock() -> RealTimeClock:
-    return RealTimeClock()
-
-
-@pytest.fixture
-def feed(clock: RealTimeClock) -> Feed:
+def feed(clock: SteppedClock) -> Feed:
     return Feed(clock, "run", kept=KEPT, most_waiting=MOST_WAITING)
 
 
@@ -117,23 +109,23 @@ async def test_a_reader_gets_the_events_of_its_service_and_those_without_a_servi
 
 
 async def test_events_are_kept_while_a_reader_exists_and_some_minutes_longer(
-    feed: Feed, listeners: Listeners, clock: RealTimeClock
+    feed: Feed, listeners: Listeners, clock: SteppedClock
 ) -> None:
     assert not feed.recording
     listeners.add()
     with Listeners(feed) as others:
         others.add()
-    clock.seconds += 2 * KEPT_FOR_S
+    clock.advance(2 * KEPT_FOR_S)
     assert feed.recording, "one reader is left"
 
     listeners.close()
-    clock.seconds += KEPT_FOR_S - 1
+    clock.advance(KEPT_FOR_S - 1)
     assert feed.recording, "the last reader may reconnect"
     feed.publish([event()])
     with Listeners(feed) as again:
         assert await ids(again.add(after="run-0")) == ["run-1"]
 
-    clock.seconds += KEPT_FOR_S
+    clock.advance(KEPT_FOR_S)
     feed.publish([event()])
     assert not feed.recording
     assert feed._memory.bytes == 0
@@ -180,10 +172,10 @@ class TestSlowReader:
     """The feed disconnects a reader if many events wait and it takes none for a long time."""
 
     async def test_a_reader_that_takes_nothing_is_disconnected_and_others_continue(
-        self, feed: Feed, listeners: Listeners, clock: RealTimeClock
+        self, feed: Feed, listeners: Listeners, clock: SteppedClock
     ) -> None:
         slow, fast = listeners.add("slow"), listeners.add("fast")
-        clock.seconds = READER_STALLED_S
+        clock.advance(READER_STALLED_S)
         for number in range(1, MOST_WAITING + 2):
             assert listeners.disconnected == []
             feed.publish([event()])
@@ -195,16 +187,16 @@ class TestSlowReader:
         assert await ids(fast) == [f"run-{MOST_WAITING + 2}"]
 
     async def test_a_reader_that_waits_for_its_turn_stays_connected(
-        self, feed: Feed, listeners: Listeners, clock: RealTimeClock
+        self, feed: Feed, listeners: Listeners, clock: SteppedClock
     ) -> None:
         reader = listeners.add()
         turn = asyncio.create_task(reader.take(timeout_s=READER_STALLED_S))
         await asyncio.sleep(0)
 
-        clock.seconds = READER_STALLED_S / 2
+        clock.advance(READER_STALLED_S / 2)
         for _ in range(3 * MOST_WAITING):
             feed.publish([event()])
-            clock.seconds += READER_STALLED_S
+            clock.advance(READER_STALLED_S)
 
         events = await turn
         assert events is not None
@@ -212,14 +204,14 @@ class TestSlowReader:
         assert listeners.disconnected == []
 
     async def test_a_reader_that_takes_events_in_batches_stays_connected(
-        self, feed: Feed, listeners: Listeners, clock: RealTimeClock
+        self, feed: Feed, listeners: Listeners, clock: SteppedClock
     ) -> None:
         reader = listeners.add()
         count = 0
         for _ in range(4):
             feed.publish([event() for _ in range(300)])
             count += len(await received(reader))
-            clock.seconds += 0.9 * READER_STALLED_S
+            clock.advance(0.9 * READER_STALLED_S)
 
         while some := await ids(reader):
             count += len(some)
@@ -242,7 +234,7 @@ class TestSlowReader:
         assert await is_over(reader)
 
     async def test_a_reader_with_missed_or_unwanted_events_stays_connected(
-        self, feed: Feed, listeners: Listeners, clock: RealTimeClock
+        self, feed: Feed, listeners: Listeners, clock: SteppedClock
     ) -> None:
         feed.publish([event() for _ in range(KEPT)])
         reader = listeners.add(after="run-0")
@@ -252,7 +244,7 @@ class TestSlowReader:
         feed.publish([event()])
 
         assert len(await received(reader)) == KEPT + 2
-        clock.seconds = READER_STALLED_S
+        clock.advance(READER_STALLED_S)
         for _ in range(2 * MOST_WAITING):
             feed.publish([event(service_id=55)])
             await received(reader)
@@ -287,7 +279,7 @@ class TestLimitInBytes:
         monkeypatch.setattr(gateway_feed, "MOST_BYTES", 5 * size)
 
     @pytest.fixture
-    def feed(self, clock: RealTimeClock) -> Feed:
+    def feed(self, clock: SteppedClock) -> Feed:
         return Feed(clock, "run")
 
     async def test_the_feed_keeps_the_newest_events_up_to_the_limit(
