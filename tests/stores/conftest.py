@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 AN_HOUR = timedelta(hours=1)
 
 
+class Broken(Exception):
+    """Raised in a unit, so that the store rolls it back."""
+
+
 OpenStore = Callable[..., AbstractAsyncContextManager[Store]]
 
 

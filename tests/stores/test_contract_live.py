@@ -45,6 +45,7 @@ from tests.sample_records import (
     postings_of,
     transaction,
 )
+from tests.stores.conftest import Broken
 from tests.units import unit_of
 
 LIVE = ServiceMode.PRODUCTION
@@ -57,10 +58,6 @@ DECISION = KeptDecision(
 
 
 pytestmark = pytest.mark.decision("D39")
-
-
-class Broken(Exception):
-    """Raised in a unit, so that the store rolls it back."""
 
 
 async def fill(unit: Unit) -> None:

@@ -43,17 +43,13 @@ from tests.sample_records import (
     transaction,
     violations,
 )
-from tests.stores.conftest import OpenStore
+from tests.stores.conftest import Broken, OpenStore
 
 SERVICES = (55, 56)
 
 SANDBOX, LIVE = ServiceMode
 
 IDS = ("T1", "T2")
-
-
-class Broken(Exception):
-    """Raised in a unit, so that the store rolls it back."""
 
 
 @dataclass

@@ -7,12 +7,9 @@ import pytest
 from sandbox_sim.ports import Store, Unit
 from sandbox_sim.records.jobs import Job
 from tests.sample_records import NOW, SERVICE, after, job
+from tests.stores.conftest import Broken
 from tests.stores.writes import WRITES, Write, prepared, state
 from tests.units import unit_of
-
-
-class Broken(Exception):
-    """The error that these units raise."""
 
 
 async def run_and_fail(store: Store, write: Write) -> None:

@@ -11,9 +11,9 @@ import pytest
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.stores.sqlite import sqlite_store
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
-from tests.sample_records import SERVICE, posting, postings_of
+from tests.sample_records import posting
 from tests.sqlite_files import contents, killed, opened, outside, rows
-from tests.stores.sqlite.conftest import refusal
+from tests.stores.sqlite.conftest import posted, refusal
 from tests.units import unit_of
 
 TWENTY: Final = [f"before {number}" for number in range(20)]
@@ -71,10 +71,10 @@ async def twenty(store: SqliteStore) -> None:
         await post(store, subject)
 
 
-async def posted(path: Path) -> list[str]:
+async def posted_in(path: Path) -> list[str]:
     """The postings that a server finds when it starts on this file. The file must be sound."""
     async with opened(path) as store:
-        found = [each.subject for each in await store.run(lambda unit: postings_of(unit, SERVICE))]
+        found = await posted(store)
         assert await rows(store, "PRAGMA integrity_check") == [("ok",)]
         await post(store, "after")
     return found
@@ -87,7 +87,7 @@ class TestDamagedLog:
             with pytest.raises(StoreError, match=f"{path}: its log, the file that ends in -wal"):
                 await post(store, "lost")
             with pytest.raises(StoreError, match=f"while the server ran.*{says}"):
-                await store.run(lambda unit: postings_of(unit, SERVICE))
+                await posted(store)
 
     @pytest.mark.parametrize("damage", GONE)
     async def test_a_stop_saves_a_log_that_lost_its_name(self, path: Path, damage: Damage) -> None:
@@ -98,7 +98,7 @@ class TestDamagedLog:
                 store, path, "stop the server with SIGTERM, which saves"
             )
 
-        assert await posted(path) == TWENTY
+        assert await posted_in(path) == TWENTY
 
     @pytest.mark.parametrize("damage", CUT)
     async def test_a_truncated_log_is_not_changed(self, path: Path, damage: Damage) -> None:
@@ -110,7 +110,7 @@ class TestDamagedLog:
             left = contents(path.parent)
 
         assert contents(path.parent) == left
-        found = await posted(path)
+        found = await posted_in(path)
         assert found == TWENTY[: len(found)]
 
     @pytest.mark.parametrize("damage", GONE)
@@ -162,7 +162,7 @@ async def test_a_store_whose_file_was_deleted_refuses_units(path: Path) -> None:
             ):
                 await post(store, "lost")
 
-    assert await posted(path) == []
+    assert await posted_in(path) == []
 
 
 async def test_a_restored_backup_is_not_mixed_with_the_log_of_the_replaced_file(path: Path) -> None:
@@ -177,7 +177,7 @@ async def test_a_restored_backup_is_not_mixed_with_the_log_of_the_replaced_file(
         ):
             await post(store, "lost")
 
-    assert await posted(path) == ["in the backup"]
+    assert await posted_in(path) == ["in the backup"]
 
 
 async def test_a_store_opened_by_a_symbolic_link_watches_the_same_log(
@@ -193,7 +193,7 @@ async def test_a_store_opened_by_a_symbolic_link_watches_the_same_log(
         with pytest.raises(StoreError, match=f"{alias}: its log"):
             await post(store, "lost")
 
-    assert await posted(path) == TWENTY
+    assert await posted_in(path) == TWENTY
 
 
 class TestChangesOfSqlite:
@@ -209,7 +209,7 @@ class TestChangesOfSqlite:
             for subject in subjects:
                 await post(store, subject)
 
-        assert await posted(path) == subjects
+        assert await posted_in(path) == subjects
 
     @pytest.mark.parametrize("lost_bytes", [0, 1, 4000, 4120, 5000])
     async def test_a_log_left_by_a_kill_causes_no_error(self, path: Path, lost_bytes: int) -> None:
@@ -223,7 +223,7 @@ class TestChangesOfSqlite:
             for number in range(100):
                 await post(store, str(number))
 
-        assert len(await posted(left)) == (120 if not lost_bytes else 119)
+        assert len(await posted_in(left)) == (120 if not lost_bytes else 119)
 
     async def test_an_undone_unit_that_was_too_large_for_memory_causes_no_error(
         self, path: Path
@@ -245,7 +245,7 @@ class TestChangesOfSqlite:
             for subject in TWENTY:
                 await post(store, subject)
 
-        assert await posted(path) == ["first", *TWENTY]
+        assert await posted_in(path) == ["first", *TWENTY]
 
 
 def write(content: bytes, path: Path) -> None:
@@ -282,5 +282,5 @@ class TestEmptyFileBesideALog:
         write(content, path)
         write(b"", log_of(path))
 
-        assert await posted(path) == []
+        assert await posted_in(path) == []
         assert outside(path, "PRAGMA integrity_check") == [("ok",)]

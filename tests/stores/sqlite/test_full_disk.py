@@ -21,11 +21,10 @@ from tests.sample_records import (
     every,
     job,
     message,
-    posting,
-    postings_of,
     transaction,
 )
 from tests.sqlite_files import busy, contents, fill_disk, free_disk, opened, rows
+from tests.stores.sqlite.conftest import post, posted
 from tests.stores.writes import decide_and_charge, prepared, state
 from tests.units import unit_of
 
@@ -38,11 +37,6 @@ async def too_much(unit: Unit) -> None:
     await unit.add_messages([message("M4")])
     await unit.add_job(job("of the unit that did not fit"))
     await unit.add_inbox_message("orders", delivery("x" * 1_000_000))
-
-
-async def a_little(subject: str, unit: Unit) -> str:
-    await unit.add_transfer(posting("1", subject=subject))
-    return subject
 
 
 @pytest.mark.parametrize("spare_pages", [0, 4])
@@ -67,21 +61,16 @@ async def test_units_that_fit_are_saved_beside_a_unit_that_does_not(path: Path) 
     async with opened(path) as store:
         await fill_disk(store, spare_pages=4)
         async with busy(store):
-            before, after = (
-                [asyncio.create_task(store.run(partial(a_little, subject))) for subject in subjects]
-                for subjects in ("abc", "xyz")
-            )
+            before = [asyncio.create_task(store.run(partial(post, each))) for each in "abc"]
             large = asyncio.create_task(store.run(too_much))
-            more = asyncio.create_task(store.run(partial(a_little, "last")))
-        outcomes = await asyncio.gather(*before, *after, large, more, return_exceptions=True)
+            after = [asyncio.create_task(store.run(partial(post, each))) for each in "xyz"]
+        failed, *saved = await asyncio.gather(large, *before, *after, return_exceptions=True)
 
-        *saved, failed, last = outcomes
-        assert [*saved, last] == [*"abcxyz", "last"]
         assert FULL in str(failed)
+        assert saved == [*"abcxyz"]
 
     async with opened(path) as store:
-        found = await store.run(lambda unit: postings_of(unit, SERVICE))
-        assert [each.subject for each in found] == [*"abcxyz", "last"]
+        assert await posted(store) == [*"abcxyz"]
 
 
 async def test_each_unit_is_saved_completely_or_not_at_all(path: Path) -> None:
@@ -141,14 +130,14 @@ def no_file_larger_than(size: int) -> Iterator[None]:
 async def test_a_log_without_room_is_copied_and_restarted(path: Path) -> None:
     async with opened(path) as store:
         with no_file_larger_than(400_000):
-            units = [partial(a_little, str(number)) for number in range(1000)]
+            units = [partial(post, str(number)) for number in range(1000)]
             with pytest.raises(StoreError):
                 [await store.run(unit) for unit in units]
 
-            assert await store.run(partial(a_little, "next")) == "next"
+            assert await store.run(partial(post, "next")) == "next"
 
-        found = await store.run(lambda unit: postings_of(unit, SERVICE))
-        assert [each.subject for each in found] == [*map(str, range(len(found) - 1)), "next"]
+        found = await posted(store)
+        assert found == [*map(str, range(len(found) - 1)), "next"]
 
 
 async def test_a_file_without_room_for_its_tables_is_refused(

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
@@ -13,11 +13,9 @@ from sandbox_sim.ports import Topic, Unit
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from tests.sample_records import SERVICE, after, job, posting, postings_of
 from tests.sqlite_files import SOON, busy, connection_of, opened
+from tests.stores.conftest import Broken
+from tests.stores.sqlite.conftest import post, posted
 from tests.units import unit_of
-
-
-class Broken(Exception):
-    """The error that some of these units raise."""
 
 
 @pytest.fixture
@@ -39,29 +37,18 @@ async def statements(store: SqliteStore) -> list[str]:
     return seen
 
 
-async def post(subject: str, unit: Unit) -> str:
-    await unit.add_transfer(posting("1", subject=subject))
-    return f"posted {subject}"
-
-
-async def post_and_raise(subject: str, unit: Unit) -> str:
-    await post(subject, unit)
-    raise Broken(subject)
-
-
 def submit(
     store: SqliteStore, subjects: list[str], broken: frozenset[str] = frozenset()
 ) -> list[asyncio.Task[str]]:
-    """Hand the store a unit for each subject, in this order. Units of `broken` subjects raise."""
+    """Submit a unit for each subject, in this order. Units of `broken` subjects raise."""
 
-    def work(subject: str) -> Callable[[Unit], Awaitable[str]]:
-        return partial(post_and_raise if subject in broken else post, subject)
+    async def work(subject: str, unit: Unit) -> str:
+        await post(subject, unit)
+        if subject in broken:
+            raise Broken(subject)
+        return subject
 
-    return [asyncio.create_task(store.run(work(subject))) for subject in subjects]
-
-
-async def posted(store: SqliteStore) -> list[str]:
-    return [each.subject for each in await store.run(lambda unit: postings_of(unit, SERVICE))]
+    return [asyncio.create_task(store.run(partial(work, each))) for each in subjects]
 
 
 FIFTY = [str(number) for number in range(50)]
@@ -89,7 +76,7 @@ class TestOneCommit:
         async with busy(store):
             tasks = submit(store, subjects)
 
-        assert await asyncio.gather(*tasks) == [f"posted {each}" for each in subjects]
+        assert await asyncio.gather(*tasks) == subjects
         # One for the unit that kept the store busy, and these for all the others.
         assert len(answers_at_commit) == 1 + commits
         assert answers_at_commit[:2] == [0, 0]
@@ -144,7 +131,7 @@ class TestFailingUnit:
                 assert isinstance(outcome, Broken)
                 assert outcome.args == (subject,)
             else:
-                assert outcome == f"posted {subject}"
+                assert outcome == subject
         assert await posted(store) == [each for each in FIFTY if each not in broken]
 
     async def test_watchers_get_the_jobs_of_the_other_units_only(self, store: SqliteStore) -> None:
@@ -191,7 +178,7 @@ async def test_a_cancelled_caller_does_not_cancel_its_unit(
         if number in {0, 20, 49}:
             assert isinstance(outcome, asyncio.CancelledError)
         else:
-            assert outcome == f"posted {number}"
+            assert outcome == FIFTY[number]
     assert await posted(store) == [each for each in FIFTY if each not in broken]
 
 
@@ -207,7 +194,7 @@ class TestClosing:
                 await asyncio.sleep(0)
                 closing = asyncio.create_task(store.close())
             await closing
-            assert [task.result() for task in tasks] == [f"posted {each}" for each in subjects]
+            assert [task.result() for task in tasks] == subjects
 
         async with opened(path) as store:
             assert await posted(store) == subjects

@@ -25,10 +25,10 @@ from tests.sample_records import (
     entry,
     job,
     posting,
-    postings_of,
     transaction,
 )
 from tests.sqlite_files import connection_of, count, killed, opened, outside, rows
+from tests.stores.sqlite.conftest import posted
 from tests.stores.writes import WRITES, Write, prepared, state
 from tests.turns import SOON_S
 from tests.units import unit_of
@@ -149,7 +149,7 @@ class TestClosedStore:
 
         for number in range(3):
             await store.open()
-            assert len(await store.run(lambda unit: postings_of(unit, SERVICE))) == number
+            assert len(await posted(store)) == number
             await unit_of(store).add_transfer(posting("1"))
             for _ in range(2):
                 await store.close()
@@ -240,7 +240,7 @@ async def test_an_error_of_a_unit_is_raised_unchanged(path: Path) -> None:
             await unit_of(store).add_job(strange)
         with pytest.raises(RuntimeError, match="not its unit"):
             await store.run(waits)
-        assert await store.run(lambda unit: postings_of(unit, SERVICE)) == []
+        assert await posted(store) == []
 
 
 @pytest.mark.parametrize(
