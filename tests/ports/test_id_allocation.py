@@ -13,8 +13,6 @@ from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D18")
 
-SEED = 7
-
 AT_ONCE = 10
 
 
@@ -33,7 +31,7 @@ class Server:
 
     def __init__(self, store: FailingStore) -> None:
         self.clock = WatchedClock()
-        self.ids = RandomIds(SEED)
+        self.ids = RandomIds(seed=7)
         self.id_allocation = IdAllocation(store, self.clock, self.ids)
 
     def made(self, count: int = AT_ONCE // 2) -> list[str]:

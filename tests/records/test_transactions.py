@@ -148,9 +148,6 @@ def test_each_status_has_a_word_and_is_shown_with_it() -> None:
     assert set(transactions.FIELD_VALUES) < set(shown(transaction(), NOON))
 
 
-MOBILE = (Operation.COLLECT, Operation.DEPOSIT, Operation.AIRTIME)
-
-
 @pytest.mark.spec(
     "endpoint.1", "endpoint.2", "endpoint.3", "endpoint.4", "endpoint.5", "endpoint.6"
 )
@@ -158,7 +155,9 @@ MOBILE = (Operation.COLLECT, Operation.DEPOSIT, Operation.AIRTIME)
 @pytest.mark.parametrize(
     ("operation", "nw", "option", "is_mobile", "uses_card_entry", "is_card"),
     [
-        *((each, "CRD", "MOM", True, False, False) for each in MOBILE),
+        (Operation.COLLECT, "CRD", "MOM", True, False, False),
+        (Operation.DEPOSIT, "CRD", "MOM", True, False, False),
+        (Operation.AIRTIME, "CRD", "MOM", True, False, False),
         (Operation.PAYOUT, "MTN", "MOM", True, False, False),
         (Operation.PAYOUT, "ECO", "BNK", False, False, False),
         (Operation.PAYOUT, "VIS", "CRD", False, False, True),

@@ -32,9 +32,7 @@ async def fill(unit: Unit) -> None:
         await unit.add_entries([entry(f"R{number}", service_id=service_id, at=at)])
 
 
-Read = Callable[[Unit, Listing], Awaitable[Sequence[Any]]]
-
-LISTS: dict[str, tuple[Read, str, str]] = {
+LISTS: dict[str, tuple[Callable[[Unit, Listing], Awaitable[Sequence[Any]]], str, str]] = {
     "transactions": (
         lambda u, listing: u.list_transactions(listing),
         "network_transaction_id",

@@ -83,7 +83,7 @@ async def seen(unit: Unit) -> dict[str, object]:
         "balances": await unit.balances(None, None),
         "sums": await unit.live_sums(),
         "transfers": await postings_of(unit, SERVICE),
-        "pending": await is_open(unit),
+        "pending": await unit.open_transfer(PAYOUT, FIRST) is not None,
         "notification": await unit.raw_notification(1),
         "exchanges": list(await unit.exchanges_of("A1")),
         "parts": list(await unit.message_parts("A1")),
@@ -91,10 +91,6 @@ async def seen(unit: Unit) -> dict[str, object]:
         "callbacks": [c.id for c in await unit.list_callbacks(every(SERVICE))],
         "next due": await unit.next_due(),
     }
-
-
-async def is_open(unit: Unit) -> bool:
-    return await unit.open_transfer(PAYOUT, FIRST) is not None
 
 
 async def test_each_record_is_read_as_it_was_written(store: Store) -> None:
