@@ -43,9 +43,7 @@ async def test_a_snapshot_has_the_requests_noted_before_it(works: Works) -> None
     assert again.records == saved.records
 
 
-async def test_a_restore_and_a_reset_cancel_the_running_deliveries_of_their_service(
-    works: Works,
-) -> None:
+async def test_a_restore_or_reset_cancels_running_deliveries_of_its_service(works: Works) -> None:
     """Their callbacks are deleted, and a receiver may hang for a long time."""
     url = "http://slow.test/"
     journal = Journal(works.store, works.clock)

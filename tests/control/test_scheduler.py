@@ -80,9 +80,7 @@ class TestFailingJob:
         assert await works.failed() == []
 
 
-async def test_settle_runs_all_due_jobs_and_waits_for_the_attempts_at_callbacks(
-    works: Works,
-) -> None:
+async def test_settle_runs_all_due_jobs_and_waits_for_attempts_at_callbacks(works: Works) -> None:
     await works.promise(*map(str, range(2 * BATCH + 5)))
     await works.promise("later", due_at=after(seconds=1))
     await works.notify(callback("C1"))
@@ -121,9 +119,7 @@ class TestAdvance:
 
         assert [job.subject for job in await jobs.advance(FIVE_MINUTES)] == ["1"]
 
-    async def test_an_advance_runs_new_jobs_of_receivers_at_their_due_time(
-        self, works: Works
-    ) -> None:
+    async def test_an_advance_runs_jobs_of_receivers_at_their_due_time(self, works: Works) -> None:
         """A shop may answer a callback with the next payment."""
         newer = iter(range(1, 6))
 
@@ -242,9 +238,7 @@ class TestLoop:
 
         assert {after - before for before, after in pairwise(ran)} <= {0, IN_ONE_TURN}
 
-    async def test_the_scheduler_sleeps_until_a_job_is_added_or_the_next_is_due(
-        self, works: Works
-    ) -> None:
+    async def test_the_scheduler_sleeps_until_a_job_is_added_or_due(self, works: Works) -> None:
         assert works.clock.waits == [None]
         await works.promise("now")
         await works.promise("later", due_at=after(minutes=1))
@@ -257,9 +251,7 @@ class TestLoop:
 
         assert await works.done() == ["now", "later"]
 
-    async def test_an_earlier_job_wakes_the_scheduler_and_a_later_one_does_not(
-        self, works: Works
-    ) -> None:
+    async def test_only_an_earlier_job_wakes_the_scheduler(self, works: Works) -> None:
         for minutes in (5, 9, 2, 7):
             await works.promise(str(minutes), due_at=after(minutes=minutes))
             await works.clock.asleep()

@@ -66,9 +66,7 @@ async def log(caplog: pytest.LogCaptureFixture) -> AsyncIterator[Log]:
         await loop
 
 
-async def test_fifty_requests_a_second_get_a_line_each_and_one_line_counts_the_others(
-    log: Log,
-) -> None:
+async def test_fifty_requests_a_second_get_a_line_each_and_one_line_counts_others(log: Log) -> None:
     for _ in range(3):
         assert log.requests(MOST_LINES) == 50
         assert await log.second() == []

@@ -71,9 +71,7 @@ async def is_over(reader: Reader) -> bool:
     return await reader.take(timeout_s=0) is None
 
 
-async def test_a_reader_gets_the_events_published_after_it_began(
-    feed: Feed, listeners: Listeners
-) -> None:
+async def test_a_reader_gets_the_events_after_its_start(feed: Feed, listeners: Listeners) -> None:
     feed.publish([event()])
     reader = listeners.add()
 
@@ -314,9 +312,7 @@ class TestLimitInBytes:
 
         assert kept == feed._memory.bytes == 3 * EventText.of(LARGE).size
 
-    async def test_many_small_events_fit_into_the_limit(
-        self, feed: Feed, listeners: Listeners
-    ) -> None:
+    async def test_many_small_events_fit_the_limit(self, feed: Feed, listeners: Listeners) -> None:
         feed.publish([event() for _ in range(50)])
 
         assert len(await received(listeners.add(after="run-0"))) == 50

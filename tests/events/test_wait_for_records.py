@@ -71,9 +71,7 @@ async def test_a_wait_ends_at_once_if_the_records_exist(waiters: Waiters, store:
     assert not waiters.waiting
 
 
-async def test_a_record_that_does_not_match_causes_no_search(
-    waiters: Waiters, store: Searched
-) -> None:
+async def test_a_record_without_a_match_causes_no_search(waiters: Waiters, store: Searched) -> None:
     waiting = wait(waiters, store)
     await turns()
     for number in range(100):

@@ -144,9 +144,7 @@ class TestResolve:
         (attempt,) = await desk.attempts()
         assert not attempt.is_doubted
 
-    async def test_a_reversal_by_the_network_takes_the_amount_out_of_suspense(
-        self, desk: Desk
-    ) -> None:
+    async def test_a_network_reversal_takes_the_amount_out_of_suspense(self, desk: Desk) -> None:
         subject = await late_success(desk, amount=Decimal(8))
 
         desk.first.statuses.append(StatusResult(Outcome.REVERSED))
@@ -154,9 +152,7 @@ class TestResolve:
 
         assert await desk.balances() == {}
 
-    async def test_a_resolution_above_the_balance_of_the_service_is_refused(
-        self, desk: Desk
-    ) -> None:
+    async def test_a_resolution_above_the_balance_of_a_service_is_refused(self, desk: Desk) -> None:
         subject = await late_success(desk, Operation.PAYOUT)
         await desk.pay(operation=Operation.PAYOUT, transaction_id="T2")
 
@@ -190,9 +186,7 @@ class TestResolve:
 
 
 class TestAdjust:
-    async def test_an_adjustment_moves_money_between_a_wallet_and_our_account(
-        self, desk: Desk
-    ) -> None:
+    async def test_an_adjustment_moves_money_to_or_from_a_wallet(self, desk: Desk) -> None:
         await desk.books.adjust(adjustment("4"), SIGNED)
         await desk.books.adjust(adjustment("1", adds=False, ours=CLEARING, network="first"), SIGNED)
 
@@ -244,9 +238,7 @@ class TestAdjust:
 
 
 class TestReverse:
-    async def test_a_reversal_adds_the_opposite_entry_once_and_keeps_the_first(
-        self, desk: Desk
-    ) -> None:
+    async def test_a_reversal_adds_the_opposite_entry_once(self, desk: Desk) -> None:
         entry = await desk.books.adjust(adjustment(), SIGNED)
 
         reversal = await desk.books.reverse(entry.number, ManualEntry("kofi", "a slip"))

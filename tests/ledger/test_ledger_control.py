@@ -86,9 +86,7 @@ async def test_transfers_are_listed_newest_first_in_pages() -> None:
 
 
 @pytest.mark.parametrize("live", [True, False])
-async def test_balances_are_sorted_and_include_our_accounts_only_without_a_filter(
-    live: bool,
-) -> None:
+async def test_balances_are_sorted_and_include_our_accounts_only_without_filter(live: bool) -> None:
     clock = VirtualClock()
     store = MemoryStore(clock)
     ledger = Ledger(store, clock, Accounts(), live=live)
@@ -197,9 +195,7 @@ def test_each_wallet_is_compared_with_its_transfers_and_may_be_empty() -> None:
 
 @pytest.mark.decision("D44")
 @pytest.mark.parametrize("manual", [None, ManualEntry("", "why"), ManualEntry("ama", "")])
-def test_a_manual_entry_without_a_name_or_a_reason_is_a_violation(
-    manual: ManualEntry | None,
-) -> None:
+def test_a_manual_entry_without_a_name_or_reason_is_a_violation(manual: ManualEntry | None) -> None:
     correction = paid_in("100")._replace(reason=Reason.ADJUSTED)
     audit = Audit()
     audit.add([LedgerLine(7, correction, manual)])

@@ -237,9 +237,7 @@ def test_a_success_after_a_contradicting_pending_contradicts_once_more() -> None
 
 
 @pytest.mark.parametrize("final", [Outcome.FAILED, Outcome.NOT_SENT, Outcome.REFUSED])
-def test_a_later_success_of_another_amount_contradicts_a_failure_with_that_amount(
-    final: Outcome,
-) -> None:
+def test_a_late_success_of_another_amount_contradicts_a_failure(final: Outcome) -> None:
     ended = attempt(outcome=final, mismatch="amount is 8 and not 10.50")
     paid = report(Outcome.SUCCEEDED, echo=Echo("R1", Decimal(8)))
 
@@ -439,9 +437,7 @@ def test_any_reports_cause_only_the_listed_transitions(
 
 
 @given(st.sampled_from(SPENDING), st.lists(reports))
-def test_a_payout_is_given_back_only_with_proof(
-    operation: Operation, history: list[Report]
-) -> None:
+def test_a_payout_is_returned_only_with_proof(operation: Operation, history: list[Report]) -> None:
     """Proof: the first submit was refused or not sent, or a status query says that it failed."""
     subject = attempt(operation)
     for each in history:

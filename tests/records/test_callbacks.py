@@ -32,9 +32,7 @@ def five_minutes(times: int) -> timedelta:
 @pytest.mark.spec("delivery.1", "delivery.3")
 @pytest.mark.decision("D18", "D27", "D29")
 @pytest.mark.parametrize("profile", Profile)
-def test_a_callback_has_the_body_of_its_profile_and_a_signature_of_its_bytes(
-    profile: Profile,
-) -> None:
+def test_a_callback_has_the_body_of_its_profile_and_its_signature(profile: Profile) -> None:
     callback = composed(profile)
     sent = read_json(callback.body)
 

@@ -29,9 +29,7 @@ DOCUMENT = {"service_id": 55, "signed": True, "error": None, "body": {"amount": 
         ({"nothing": None}, False),
     ],
 )
-def test_a_match_requires_the_exact_value_of_every_field(
-    match: dict[str, object], expected: bool
-) -> None:
+def test_every_field_must_have_the_exact_value(match: dict[str, object], expected: bool) -> None:
     assert matches(DOCUMENT, match) is expected
 
 

@@ -226,9 +226,7 @@ REQUEST = MatchFacts(55, Operation.COLLECT, "T1", ("0244000001",), "MTN", Decima
         ({"service_id": 55, "nw": "VOD"}, False),
     ],
 )
-def test_a_rule_matches_requests_that_have_every_named_field(
-    match: dict[str, Any], fits: bool
-) -> None:
+def test_a_rule_matches_requests_with_every_named_field(match: dict[str, Any], fits: bool) -> None:
     assert parse_match(match).matches(REQUEST) is fits
     assert parse_match(match).matches(MatchFacts()) is (match == {}), "a request without fields"
 

@@ -38,9 +38,7 @@ from tests.stores.two_services import TRIED
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_shift_moves_the_times_of_a_record_and_no_other_field(
-    record: Any, times: set[str]
-) -> None:
+def test_a_shift_moves_the_times_of_a_record_and_nothing_else(record: Any, times: set[str]) -> None:
     moved = with_times_shifted(record, timedelta(hours=2))
 
     later = {name: getattr(record, name) + timedelta(hours=2) for name in times}

@@ -123,9 +123,7 @@ def test_only_a_wallet_of_the_sandbox_may_be_below_zero() -> None:
         (LedgerQuery(mode=LIVE), False),
     ],
 )
-def test_a_query_matches_a_line_that_passes_every_filter(
-    query: LedgerQuery, admitted: bool
-) -> None:
+def test_a_query_matches_a_line_that_passes_all_filters(query: LedgerQuery, admitted: bool) -> None:
     line = LedgerLine(7, posting("-1", reason="charge", subject="M1"))
 
     assert query.matches(line) is admitted

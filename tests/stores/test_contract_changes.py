@@ -91,9 +91,7 @@ async def test_each_committed_change_is_published_once_in_order(
     ]
 
 
-async def test_changes_of_a_failed_unit_are_not_published(
-    publishing: Store, reader: Reader
-) -> None:
+async def test_a_failed_unit_publishes_no_changes(publishing: Store, reader: Reader) -> None:
     """Changes that share a commit with the failed unit are still published once."""
 
     async def fails(unit: Unit) -> None:
@@ -186,9 +184,7 @@ EVERY_KIND = [
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY_KIND, ids=lambda each: getattr(each, "type", ""))
-async def test_a_wait_ends_when_a_matching_record_is_written(
-    server: Server, kind: Kind, name: str
-) -> None:
+async def test_a_new_matching_record_ends_a_wait(server: Server, kind: Kind, name: str) -> None:
     waiting = await server.wait(kind, {name: "T1x"})
     await server.store.run(write)
     assert not waiting.done()
@@ -236,9 +232,7 @@ async def test_a_wait_ends_with_the_records_of_a_restored_snapshot(server: Serve
     assert [each["id"] for each in (await waiting).records or ()] == ["C1"]
 
 
-async def test_a_new_wait_saves_the_requests_noted_before_it_and_no_later_ones(
-    server: Server,
-) -> None:
+async def test_a_new_wait_saves_only_the_requests_noted_before_it(server: Server) -> None:
     """The journal saves later requests in batches, as it does without a wait."""
     server.journal.note(entry("R1"))
     waiting = await server.wait(REQUESTS, {"service_id": 55}, count=3)

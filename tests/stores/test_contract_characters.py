@@ -137,9 +137,7 @@ async def test_an_invalid_text_is_kept_or_refused_without_harm_to_other_records(
     ["\ud83d", "\x00", random.Random(1).randbytes(6000).hex(), 2**63],
     ids=["surrogate", "NUL", "too long for an index", "too large"],
 )
-async def test_a_value_that_a_store_cannot_hold_raises_data_refused(
-    store: Store, value: str | int
-) -> None:
+async def test_a_value_that_a_store_cannot_hold_is_refused(store: Store, value: str | int) -> None:
     text, number = (value, 7) if isinstance(value, str) else ("plain", value)
     saved = attempt("A1", reference=text, network_id=text, service_id=number)
 

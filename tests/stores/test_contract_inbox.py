@@ -106,9 +106,7 @@ class TestLimitInBytes:
         assert await ids(store, "a") == [[]], "the second message alone exceeds the limit"
         assert await self.kept_bytes(store, "a") <= bound
 
-    async def test_cleared_messages_do_not_count_and_restored_messages_do(
-        self, store: Store
-    ) -> None:
+    async def test_cleared_messages_do_not_count_and_restored_ones_do(self, store: Store) -> None:
         await deliver(store, "a", large("D1"))
         for _ in range(3):
             await deliver(store, "b", large("D2"), large("D3"))

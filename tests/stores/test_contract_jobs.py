@@ -133,9 +133,7 @@ class TestWatching:
 class TestBringForward:
     """The unit makes planned attempts at callbacks due earlier."""
 
-    async def test_the_named_deliveries_become_due_and_no_other_job_changes(
-        self, store: Store
-    ) -> None:
+    async def test_only_the_named_deliveries_become_due(self, store: Store) -> None:
         deliver, soon = JobKind.DELIVER, after(minutes=5)
         await add(store, job("claimed", kind=deliver))
         (claimed,) = await claim(store)

@@ -63,9 +63,7 @@ def subjects(lines: Sequence[LedgerLine]) -> list[str]:
     return [line.transfer.subject for line in lines]
 
 
-async def test_a_line_has_the_whole_transfer_and_numbers_rise_over_all_services(
-    filled: Store,
-) -> None:
+async def test_a_line_has_its_transfer_and_numbers_rise_over_all_services(filled: Store) -> None:
     made = posting("-0.10", reason="spent", subject="später \u2028", account=Wallet.AIRTIME)
     await unit_of(filled).add_transfer(made)
 
@@ -201,9 +199,7 @@ class TestPendingTransfer:
         assert await payout_balance(store) == Balance(Decimal(available), Decimal(0), NOW)
         assert await store.run(violations) == ()
 
-    async def test_an_amount_above_the_available_or_pending_one_is_refused(
-        self, store: Store
-    ) -> None:
+    async def test_more_than_the_available_or_pending_amount_is_refused(self, store: Store) -> None:
         pending = await add_pending_payout(store)
 
         async def work(unit: Unit) -> None:
@@ -225,9 +221,7 @@ class TestPendingTransfer:
         ):
             assert await unit_of(store).open_transfer(wallet, subject) == found
 
-    async def test_only_one_of_two_units_at_once_ends_a_pending_transfer(
-        self, store: Store
-    ) -> None:
+    async def test_two_units_at_once_end_a_pending_transfer_once(self, store: Store) -> None:
         pending = await add_pending_payout(store)
         ends = (pending.voided(NOW), pending.posted(NOW, CLEARING))
 

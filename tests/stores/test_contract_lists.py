@@ -59,9 +59,7 @@ FOUND: list[tuple[int | None, int | None, int, list[int]]] = [
 
 
 @pytest.mark.parametrize("kind", LISTS)
-async def test_a_list_has_the_newest_first_after_any_record_or_by_ids(
-    store: Store, kind: str
-) -> None:
+async def test_a_list_is_newest_first_after_any_record_or_by_ids(store: Store, kind: str) -> None:
     """The memory store, which has no index, also returns records with other ids."""
     read, name, form = LISTS[kind]
     await store.run(fill)

@@ -113,9 +113,7 @@ async def test_each_record_is_read_as_it_was_written(store: Store) -> None:
     assert found["decisions"] == [DECISION]
 
 
-async def test_a_transaction_id_is_unique_in_its_service_and_mode_until_deleted(
-    store: Store,
-) -> None:
+async def test_a_transaction_id_is_unique_in_a_service_and_mode_until_deleted(store: Store) -> None:
     unit = unit_of(store)
     at_once = (unit.add_transaction(live_transaction(each)) for each in (FIRST, SECOND))
     assert sorted(await asyncio.gather(*at_once)) == [False, True]
@@ -172,9 +170,7 @@ async def test_every_field_of_an_attempt_and_every_digit_are_kept(store: Store) 
     assert await unit_of(store).saved_request("A1") == ""
 
 
-async def test_attempts_are_listed_newest_first_and_found_by_the_ids_of_a_network(
-    store: Store,
-) -> None:
+async def test_attempts_are_listed_newest_first_and_found_by_network_ids(store: Store) -> None:
     others: dict[int, dict[str, Any]] = {
         2: {"network": "vod"},
         3: {"network_id": "N3", "outcome": Outcome.SUCCEEDED},

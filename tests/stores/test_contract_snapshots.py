@@ -87,9 +87,7 @@ async def test_a_snapshot_of_one_service_does_not_change_the_others(store: Store
     assert len(await unit_of(store).ledger_page(LedgerQuery())) == 6
 
 
-async def test_restored_rules_keep_their_place_among_the_rules_for_all_services(
-    store: Store,
-) -> None:
+async def test_restored_rules_keep_their_place_among_rules_for_all_services(store: Store) -> None:
     """The newest of the rules that match a request applies, so their order matters."""
     for_all = rule("for all", match=Match())
     await unit_of(store).save_user_rule(for_all)
@@ -134,9 +132,7 @@ async def test_a_restore_moves_every_time_by_the_time_since_the_snapshot(
     assert len(await claim(store, now=after(minutes=17, microseconds=3))) == 2
 
 
-async def test_a_job_claimed_before_the_snapshot_is_claimed_again_after_a_restore(
-    store: Store,
-) -> None:
+async def test_a_job_claimed_at_the_snapshot_can_be_claimed_after_a_restore(store: Store) -> None:
     """A server that still works on it gets `JobLost`, so it cannot change the restored record."""
     (held,) = await claim(store, limit=1, now=after(minutes=1))
     await save(store)

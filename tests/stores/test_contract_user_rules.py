@@ -36,9 +36,7 @@ async def test_a_rule_is_read_as_it_was_saved(store: Store, match: Match) -> Non
     assert await unit_of(store).user_rule(saved.id) == saved
 
 
-async def test_rules_are_listed_newest_first_and_keep_their_place_until_deleted(
-    store: Store,
-) -> None:
+async def test_rules_are_listed_newest_first_and_keep_their_place(store: Store) -> None:
     for each in ("O1", "O2", "O3"):
         await unit_of(store).save_user_rule(rule(each))
     await unit_of(store).save_user_rule(rule("O4", match=Match()))

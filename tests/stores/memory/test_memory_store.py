@@ -133,9 +133,7 @@ async def test_the_jobs_of_reset_services_do_not_pile_up(store: MemoryStore) -> 
     assert due.subject == "kept"
 
 
-async def test_a_read_of_a_missing_inbox_and_an_empty_claim_write_nothing(
-    store: MemoryStore,
-) -> None:
+async def test_reading_a_missing_inbox_and_an_empty_claim_write_nothing(store: MemoryStore) -> None:
     writes: list[str] = []
     store.watch(lambda: writes.append("written"))
 

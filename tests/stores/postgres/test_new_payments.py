@@ -96,7 +96,7 @@ async def test_a_unit_finds_a_transaction_id_that_another_server_has_used(
 
 
 @pytest.mark.decision("D14")
-async def test_a_unit_finds_a_transaction_id_of_its_own_server_in_its_first_run(one: Store) -> None:
+async def test_a_unit_finds_a_transaction_id_of_this_server_in_its_first_run(one: Store) -> None:
     await one.run(pay)
 
     assert await ids_found_by(one, adds=True) == [FIRST.network_transaction_id]
@@ -166,7 +166,7 @@ async def test_the_job_of_a_payment_waits_for_the_answer(
     assert (await taken_over(other)).subject == FIRST.network_transaction_id
 
 
-async def test_a_payment_wakes_those_that_watch_jobs_and_writes(one: Store) -> None:
+async def test_a_payment_notifies_the_watchers_of_jobs_and_writes(one: Store) -> None:
     noticed: list[object] = []
     one.watch_jobs(noticed.append)
     one.watch(lambda: noticed.append("wrote"))

@@ -96,9 +96,7 @@ async def test_the_error_names_a_missing_database(open_postgres: OpenPostgres, u
     assert "s3same" not in error
 
 
-async def test_the_error_says_that_the_user_lacks_permission(
-    open_postgres: OpenPostgres, url: str
-) -> None:
+async def test_a_user_without_permission_is_refused(open_postgres: OpenPostgres, url: str) -> None:
     await (await open_postgres()).close()
     stranger = f"{urlsplit(url).path[1:]}_stranger"
     await postgres.execute(

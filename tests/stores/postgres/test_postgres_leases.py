@@ -57,9 +57,7 @@ async def test_a_server_takes_over_the_jobs_of_a_dead_server(open_postgres: Open
     await unit_of(other).finish(found)
 
 
-async def test_a_live_server_extends_the_leases_of_its_jobs(
-    open_postgres: OpenPostgres, url: str
-) -> None:
+async def test_a_live_server_extends_its_leases(open_postgres: OpenPostgres, url: str) -> None:
     holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
     await unit_of(holder).add_job(job())
     (held,) = await claim(holder)
@@ -77,9 +75,7 @@ async def test_a_live_server_extends_the_leases_of_its_jobs(
     assert await leases(url) == []
 
 
-async def test_a_server_cannot_finish_a_job_that_another_took_over(
-    open_postgres: OpenPostgres,
-) -> None:
+async def test_a_server_cannot_finish_a_job_taken_by_another(open_postgres: OpenPostgres) -> None:
     holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
     await unit_of(holder).add_job(job())
     (held,) = await claim(holder)

@@ -15,9 +15,7 @@ TODAY = schema.MIGRATIONS
 
 
 @pytest.mark.decision("D39")
-async def test_a_database_of_version_12_is_migrated_to_one_ledger(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_database_of_version_12_gets_one_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     url = postgres.empty_database()
     await postgres.execute(url, "DROP SCHEMA IF EXISTS sandbox_sim CASCADE")
     know_versions(monkeypatch, TODAY[:VERSION])

@@ -178,9 +178,7 @@ async def test_a_restored_backup_is_not_mixed_with_the_log_of_the_replaced_file(
     assert await posted_in(path) == ["in the backup"]
 
 
-async def test_a_store_opened_by_a_symbolic_link_watches_the_same_log(
-    path: Path, tmp_path: Path
-) -> None:
+async def test_a_store_opened_by_a_symlink_watches_the_same_log(path: Path, tmp_path: Path) -> None:
     async with opened(path):
         pass
     alias = tmp_path / "alias"
@@ -223,9 +221,7 @@ class TestChangesOfSqlite:
 
         assert len(await posted_in(left)) == (120 if not lost_bytes else 119)
 
-    async def test_an_undone_unit_that_was_too_large_for_memory_causes_no_error(
-        self, path: Path
-    ) -> None:
+    async def test_undoing_a_unit_too_large_for_memory_causes_no_error(self, path: Path) -> None:
         """Its pages are in the log already; the next unit overwrites them."""
 
         async def work(unit: Unit) -> None:

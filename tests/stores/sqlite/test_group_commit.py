@@ -83,9 +83,7 @@ class TestOneCommit:
         assert all(done <= 256 * number for number, done in enumerate(answers_at_commit))
         assert await posted(store) == subjects
 
-    async def test_a_unit_reads_the_writes_of_earlier_units_of_the_batch(
-        self, store: SqliteStore
-    ) -> None:
+    async def test_a_unit_reads_the_writes_of_earlier_units(self, store: SqliteStore) -> None:
         async def count(unit: Unit) -> int:
             await unit.add_transfer(posting("1"))
             return len(await postings_of(unit, SERVICE))
@@ -184,9 +182,7 @@ async def test_a_cancelled_caller_does_not_cancel_its_unit(
 
 class TestClosing:
     @pytest.mark.parametrize("number", [1, 50, 256, 600])
-    async def test_a_close_runs_the_units_submitted_before_it(
-        self, path: Path, number: int
-    ) -> None:
+    async def test_a_close_runs_the_units_submitted_before(self, path: Path, number: int) -> None:
         subjects = [str(each) for each in range(number)]
         async with opened(path) as store:
             async with busy(store):

@@ -155,7 +155,7 @@ async def file_with_two_ledgers(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.decision("D39")
-async def test_a_file_of_version_12_is_migrated_to_one_ledger(
+async def test_a_file_of_version_12_gets_one_ledger(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await file_with_two_ledgers(path, monkeypatch)
