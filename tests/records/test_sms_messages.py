@@ -51,7 +51,7 @@ def code(recipients: object, **fields: Any) -> str:
 @pytest.mark.parametrize("bulk", [False, True])
 def test_recipients_are_accepted_in_either_form_and_duplicates_count(bulk: bool) -> None:
     assert decide(["0244000001", "233200000002", "0244000001"], bulk=bulk) == [
-        *("233244000001", "233200000002", "233244000001"),
+        *("233244000001", "233200000002", "233244000001")
     ]
 
 

@@ -226,8 +226,7 @@ class TestPendingTransfer:
         ends = (pending.voided(NOW), pending.posted(NOW, CLEARING))
 
         ended = await asyncio.gather(
-            *(unit_of(store).add_transfer(each) for each in ends),
-            return_exceptions=True,
+            *(unit_of(store).add_transfer(each) for each in ends), return_exceptions=True
         )
 
         assert [isinstance(each, PendingEnded) for each in ended].count(True) == 1

@@ -113,5 +113,5 @@ async def assert_one_ledger(store: Store) -> None:
     ]
     assert [shown(each.transfer)["amount"] for each in of_s] == ["2", "-0.1", "-2", "500"]
     assert [str(each.transfer.debit) for each in of_s] == [
-        *("issued/SMS", "service/59/payout/GHS", "service/55/sms/SMS", "issued/SMS"),
+        *("issued/SMS", "service/59/payout/GHS", "service/55/sms/SMS", "issued/SMS")
     ]

@@ -168,8 +168,7 @@ class TestSeveralStores:
             )
         )
         await asyncio.gather(
-            unit_of(one).clear_inbox("box D3"),
-            unit_of(other).clear_inbox("box D4"),
+            unit_of(one).clear_inbox("box D3"), unit_of(other).clear_inbox("box D4")
         )
         await postgres.execute(
             url,

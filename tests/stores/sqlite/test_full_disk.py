@@ -13,16 +13,7 @@ from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.stores.sqlite import sqlite_store
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
-from tests.sample_records import (
-    NOW,
-    SERVICE,
-    callback,
-    delivery,
-    every,
-    job,
-    message,
-    transaction,
-)
+from tests.sample_records import NOW, SERVICE, callback, delivery, every, job, message, transaction
 from tests.sqlite_files import busy, contents, fill_disk, free_disk, opened, rows
 from tests.stores.sqlite.conftest import post, posted
 from tests.stores.writes import decide_and_charge, prepared, state
