@@ -1,4 +1,4 @@
-"""The store keeps the clock, so other servers follow it, and a restart takes it over."""
+"""The store keeps the clock, so other servers follow it, and a restart adopts it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -41,8 +41,8 @@ def there(works: Works) -> Server:
     return Server(clock, ClockControl(works.store, clock, works.jobs))
 
 
-async def test_all_stand_still_and_go_on_together(here: Server, there: Server) -> None:
-    """To freeze a frozen clock, or to resume one that goes, changes nothing."""
+async def test_servers_freeze_and_resume_their_clocks_together(here: Server, there: Server) -> None:
+    """A second freeze or resume changes nothing."""
     for server, frozen in ((here, False), (there, True)):
         change = server.clock_control.freeze if frozen else server.clock_control.resume
         await change()
@@ -55,8 +55,8 @@ async def test_all_stand_still_and_go_on_together(here: Server, there: Server) -
 
 
 @pytest.fixture
-def on_the_way(works: Works, monkeypatch: pytest.MonkeyPatch) -> Acts:
-    """Functions to call each time that the clock stops on its way and the jobs have run."""
+def at_each_stop(works: Works, monkeypatch: pytest.MonkeyPatch) -> Acts:
+    """Functions to call each time that an advancing clock stops and the jobs have run."""
     acts: Acts = []
     settle = works.jobs.settle
 
@@ -69,15 +69,15 @@ def on_the_way(works: Works, monkeypatch: pytest.MonkeyPatch) -> Acts:
     return acts
 
 
-async def test_others_follow_when_it_has_arrived_and_not_on_the_way(
-    works: Works, here: Server, there: Server, on_the_way: Acts
+async def test_other_servers_follow_an_advance_when_it_is_complete(
+    works: Works, here: Server, there: Server, at_each_stop: Acts
 ) -> None:
     seen: list[tuple[datetime, datetime]] = []
 
     async def look() -> None:
         seen.append((here.clock.now(), there.clock.now()))
 
-    on_the_way.append(look)
+    at_each_stop.append(look)
     await works.promise("a", due_at=after(minutes=2))
 
     await here.clock_control.advance(FIVE_MINUTES)
@@ -86,11 +86,11 @@ async def test_others_follow_when_it_has_arrived_and_not_on_the_way(
     assert here.clock.now() == there.clock.now() == after(minutes=5)
 
 
-async def test_what_is_heard_on_the_way_does_not_take_it_there_at_once(
-    works: Works, here: Server, on_the_way: Acts
+async def test_an_announcement_during_an_advance_does_not_skip_due_times(
+    works: Works, here: Server, at_each_stop: Acts
 ) -> None:
-    """An announcement can come on the way, as when another server starts or a connection breaks."""
-    on_the_way.append(lambda: unit_of(works.store).announce(Topic.CLOCK))
+    """Another server announces the clock at its start, and after its connection broke."""
+    at_each_stop.append(lambda: unit_of(works.store).announce(Topic.CLOCK))
     for minutes in (1, 2):
         await works.promise(str(minutes), due_at=after(minutes=minutes))
 
@@ -99,12 +99,12 @@ async def test_what_is_heard_on_the_way_does_not_take_it_there_at_once(
     assert works.tried == [("1", after(minutes=1)), ("2", after(minutes=2))]
 
 
-async def test_a_start_takes_over_what_is_kept_and_has_the_others_follow(
+async def test_a_start_adopts_the_saved_clock_and_other_servers_follow(
     works: Works, here: Server, there: Server
 ) -> None:
-    """The server that saved it died before its own clock got there."""
+    """The server that saved the clock died before its own clock moved."""
     await there.clock_control.start()
-    assert there.clock.state == ClockState(frozen_at=NOW), "where nothing is kept"
+    assert there.clock.state == ClockState(frozen_at=NOW), "without a saved clock"
 
     goal = ClockState(FIVE_MINUTES, after(minutes=5))
     await unit_of(works.store).save_clock(goal)
@@ -114,7 +114,7 @@ async def test_a_start_takes_over_what_is_kept_and_has_the_others_follow(
     assert here.clock.state == there.clock.state == goal
 
 
-async def test_what_cannot_be_kept_is_taken_back(works: Works, here: Server) -> None:
+async def test_a_clock_that_cannot_be_saved_does_not_change(works: Works, here: Server) -> None:
     before = here.clock.state
     works.store.failures = 1
 

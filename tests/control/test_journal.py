@@ -1,4 +1,4 @@
-"""The journal is saved in the background; what a store cannot take is counted in the log."""
+"""The journal is saved in the background; the log counts requests that could not be saved."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from tests.fakes import FailingStore
 from tests.sample_records import entry
 
 
-async def test_a_store_that_fails_gets_one_line_a_second(
+async def test_requests_that_could_not_be_saved_get_one_line_a_second(
     works: Works, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = [0.0]
@@ -32,7 +32,7 @@ async def test_a_store_that_fails_gets_one_line_a_second(
     ]
 
 
-async def test_other_tasks_run_between_its_units_of_work(works: Works) -> None:
+async def test_other_tasks_run_between_the_units_of_work_of_the_journal(works: Works) -> None:
     journal = Journal(works.store, works.clock)
     for number in range(2 * IN_ONE_UNIT):
         journal.note(entry(str(number)))

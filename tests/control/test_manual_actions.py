@@ -28,15 +28,10 @@ async def test_the_new_time_of_the_next_attempt_is_saved(works: Works) -> None:
     assert (await works.callback()).attempts[-1].next_attempt_at == after(seconds=1)
 
 
-def snapshots_of(works: Works, journal: Journal | None = None) -> Snapshots:
-    journal = journal or Journal(works.store, works.clock)
-    return Snapshots(works.store, works.clock, journal, works.deliveries)
-
-
-async def test_what_was_noted_before_it_is_in_it(works: Works) -> None:
+async def test_a_snapshot_has_the_requests_noted_before_it(works: Works) -> None:
     """The journal is saved in the background, a moment after the requests are answered."""
     journal = Journal(works.store, works.clock)
-    snapshots = snapshots_of(works, journal)
+    snapshots = Snapshots(works.store, works.clock, journal, works.deliveries)
     journal.note(entry("R1"))
 
     saved = await snapshots.save("before", SERVICE)
@@ -48,15 +43,13 @@ async def test_what_was_noted_before_it_is_in_it(works: Works) -> None:
     assert again.records == saved.records
 
 
-async def test_a_restored_snapshot_and_a_reset_break_off_the_deliveries_of_their_service(
-    works: Works,
-) -> None:
-    """Nobody waits for a receiver that hangs with what is no more."""
+async def test_a_restore_or_reset_cancels_running_deliveries_of_its_service(works: Works) -> None:
+    """Their callbacks are deleted, and a receiver may hang for a long time."""
     url = "http://slow.test/"
-    snapshots = snapshots_of(works)
+    journal = Journal(works.store, works.clock)
+    snapshots = Snapshots(works.store, works.clock, journal, works.deliveries)
     await snapshots.save("before", SERVICE)
     settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
-    journal = Journal(works.store, works.clock)
     actions = ManualActions(works.store, works.clock, journal, settlement, works.deliveries)
     works.sender.hang(url)
     await works.notify(callback("ours", url=url), callback("other", url=url, service_id=56))

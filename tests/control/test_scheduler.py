@@ -22,7 +22,7 @@ from tests.units import unit_of
 A_MINUTE, FIVE_MINUTES = timedelta(minutes=1), timedelta(minutes=5)
 
 
-async def test_due_jobs_are_run_in_batches_for_the_time_that_is_given(works: Works) -> None:
+async def test_due_jobs_run_in_batches_at_the_given_time(works: Works) -> None:
     await works.promise("late", due_at=after(minutes=-5))
     await works.promise(*map(str, range(BATCH)))
     await works.promise("later", due_at=after(seconds=2))
@@ -34,10 +34,10 @@ async def test_due_jobs_are_run_in_batches_for_the_time_that_is_given(works: Wor
     assert await works.next_due() == after(seconds=2)
 
 
-class TestAFailingJob:
+class TestFailingJob:
     """A job that raises is an error of the gateway, and may not affect other jobs."""
 
-    async def test_the_others_are_done_once_and_it_is_put_off_and_not_lost(
+    async def test_a_failing_job_is_put_off_and_the_others_run_once(
         self, works: Works, caplog: pytest.LogCaptureFixture
     ) -> None:
         """The log has the traceback; callbacks beside it leave once."""
@@ -59,7 +59,7 @@ class TestAFailingJob:
         await works.jobs.advance(A_MINUTE)
         assert sorted(await works.done()) == ["a", "b", "broken 1", "broken 2"]
 
-    async def test_it_is_put_off_as_often_as_it_fails_and_seen_from_the_third_time(
+    async def test_a_failing_job_is_put_off_each_time_and_listed_from_the_third_failure(
         self, works: Works
     ) -> None:
         works.broken.add("broken")
@@ -80,9 +80,7 @@ class TestAFailingJob:
         assert await works.failed() == []
 
 
-async def test_to_settle_runs_all_that_is_due_and_waits_for_the_attempts_at_callbacks(
-    works: Works,
-) -> None:
+async def test_settle_runs_all_due_jobs_and_waits_for_attempts_at_callbacks(works: Works) -> None:
     await works.promise(*map(str, range(2 * BATCH + 5)))
     await works.promise("later", due_at=after(seconds=1))
     await works.notify(callback("C1"))
@@ -95,19 +93,19 @@ async def test_to_settle_runs_all_that_is_due_and_waits_for_the_attempts_at_call
 
 
 class TestAdvance:
-    async def test_the_clock_stops_at_every_due_time_on_the_way(self, works: Works) -> None:
+    async def test_an_advance_stops_at_every_due_time(self, works: Works) -> None:
         for minutes in (3, -1, 1, 2, 10):
             await works.promise(str(minutes), due_at=after(minutes=minutes))
         await works.promise("too late", due_at=after(minutes=10, microseconds=1))
 
         ran = await works.jobs.advance(timedelta(minutes=10))
 
-        # What was overdue runs first, and at the time it is.
+        # An overdue job runs first, at the present time.
         assert works.tried == [(str(m), after(minutes=max(m, 0))) for m in (-1, 1, 2, 3, 10)]
         assert [job.subject for job in ran] == ["-1", "1", "2", "3", "10"]
         assert works.clock.now() == after(minutes=10)
 
-    async def test_what_the_loop_is_quicker_to_run_is_told_too(
+    async def test_an_advance_returns_the_jobs_that_the_loop_ran_first(
         self, works: Works, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await works.promise("1", due_at=after(minutes=1))
@@ -121,9 +119,7 @@ class TestAdvance:
 
         assert [job.subject for job in await jobs.advance(FIVE_MINUTES)] == ["1"]
 
-    async def test_what_a_receiver_causes_on_the_way_is_done_at_its_time(
-        self, works: Works
-    ) -> None:
+    async def test_an_advance_runs_jobs_of_receivers_at_their_due_time(self, works: Works) -> None:
         """A shop may answer a callback with the next payment."""
         newer = iter(range(1, 6))
 
@@ -140,7 +136,7 @@ class TestAdvance:
 
 
 class TestAdvanceUnderLoad:
-    """New requests add jobs all the while; `advance` works towards its time, not after them."""
+    """New requests add jobs all the time; `advance` runs only some of them."""
 
     @pytest.fixture(autouse=True)
     def load(self, works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,14 +145,14 @@ class TestAdvanceUnderLoad:
         numbers = iter(range(5_000))
 
         async def request(unit: Unit, _job: Job, now: datetime) -> None:
-            number = next(numbers)  # raises where the clock runs after them
+            number = next(numbers)  # raises if the clock follows them
             await unit.add_job(job(f"newer {number}", now + self.delay))
 
         self.delay = timedelta(seconds=1)
         works.meanwhile = request
 
     @pytest.mark.parametrize("delay_s", [1, 0])
-    async def test_it_arrives_and_runs_what_was_there_at_its_time(
+    async def test_an_advance_arrives_and_runs_the_earlier_jobs_at_their_due_time(
         self, works: Works, delay_s: int
     ) -> None:
         self.delay = timedelta(seconds=delay_s)
@@ -170,7 +166,7 @@ class TestAdvanceUnderLoad:
         assert ("late", after(days=1)) in works.tried
         assert len(ran) == len(works.tried) < 400
 
-    async def test_it_ends_where_the_clock_does_not_move(self, works: Works) -> None:
+    async def test_an_advance_by_zero_ends(self, works: Works) -> None:
         self.delay = timedelta()
         await works.promise("first", "second")
 
@@ -180,7 +176,7 @@ class TestAdvanceUnderLoad:
         assert works.clock.now() == NOW
         assert len(works.tried) < 400
 
-    async def test_retries_that_are_planned_on_the_way_run_too(self, works: Works) -> None:
+    async def test_an_advance_runs_the_retries_that_it_plans(self, works: Works) -> None:
         works.sender.answers = [BROKEN, BROKEN]
         await works.promise("first", due_at=after(seconds=1))
         await works.notify(callback("C1"))
@@ -193,7 +189,7 @@ class TestAdvanceUnderLoad:
         assert all(timedelta() <= each <= timedelta(hours=1) / STEPS for each in late)
         assert len(works.tried) < 400
 
-    async def test_it_does_not_wait_for_the_receivers_of_newer_requests(
+    async def test_an_advance_does_not_wait_for_the_receivers_of_newer_requests(
         self, works: Works, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(scheduler, "FOLLOWED_MEANWHILE", 0)
@@ -218,7 +214,7 @@ class TestAdvanceUnderLoad:
         }
 
 
-class TestTheLoop:
+class TestLoop:
     @pytest.fixture
     async def loop(self, works: Works) -> AsyncIterator[asyncio.Task[None]]:
         loop = asyncio.create_task(works.jobs.run_forever())
@@ -231,7 +227,7 @@ class TestTheLoop:
         assert not loop.done()
         await works.clock.asleep()
 
-    async def test_it_runs_few_jobs_in_one_turn_of_the_loop(self, works: Works) -> None:
+    async def test_the_scheduler_runs_few_jobs_in_one_turn_of_the_loop(self, works: Works) -> None:
         """Answers to requests are written in between."""
         await works.promise(*map(str, range(3 * IN_ONE_TURN)))
 
@@ -242,9 +238,7 @@ class TestTheLoop:
 
         assert {after - before for before, after in pairwise(ran)} <= {0, IN_ONE_TURN}
 
-    async def test_it_sleeps_until_a_job_is_added_and_until_the_next_is_due(
-        self, works: Works
-    ) -> None:
+    async def test_the_scheduler_sleeps_until_a_job_is_added_or_due(self, works: Works) -> None:
         assert works.clock.waits == [None]
         await works.promise("now")
         await works.promise("later", due_at=after(minutes=1))
@@ -257,14 +251,14 @@ class TestTheLoop:
 
         assert await works.done() == ["now", "later"]
 
-    async def test_an_earlier_job_wakes_it_and_a_later_one_does_not(self, works: Works) -> None:
+    async def test_only_an_earlier_job_wakes_the_scheduler(self, works: Works) -> None:
         for minutes in (5, 9, 2, 7):
             await works.promise(str(minutes), due_at=after(minutes=minutes))
             await works.clock.asleep()
 
         assert works.clock.waits == [None, after(minutes=5), after(minutes=2)]
 
-    async def test_neither_a_failing_job_nor_an_address_that_cannot_be_parsed_ends_it(
+    async def test_failing_jobs_and_invalid_addresses_do_not_end_the_scheduler(
         self, works: Works, loop: asyncio.Task[None]
     ) -> None:
         """One such callback_url may not stop all settlements after it."""
@@ -277,10 +271,10 @@ class TestTheLoop:
         assert await works.done() == ["fine"]
         assert not loop.done()
 
-    async def test_a_store_that_is_away_is_a_line_and_no_traceback(
+    async def test_a_store_that_is_away_gets_a_line_without_a_traceback(
         self, works: Works, loop: asyncio.Task[None], caplog: pytest.LogCaptureFixture
     ) -> None:
-        """The scheduler asks it again after a second of real time; no job caused the error."""
+        """The scheduler tries again after a second of real time; no job caused the error."""
         works.store.failures = 3
         await unit_of(works.store._store).add_job(job("fine"))
         await works.clock.asleep()
@@ -292,7 +286,7 @@ class TestTheLoop:
         assert not loop.done()
 
 
-async def test_a_store_that_fails_with_one_job_goes_on_with_the_others(works: Works) -> None:
+async def test_a_job_that_the_store_refuses_does_not_stop_the_others(works: Works) -> None:
     works.refused.add("bad")
     await works.promise("a", "bad", "b")
 
@@ -309,8 +303,7 @@ async def test_a_store_that_fails_with_one_job_goes_on_with_the_others(works: Wo
     assert await works.next_due() == NOW + PAUSE + A_MINUTE
 
 
-async def test_to_settle_is_to_run_what_an_attempt_under_way_causes_too(works: Works) -> None:
-    """`settle` waits for the attempt that has begun, and runs the job that it adds."""
+async def test_settle_runs_the_jobs_added_by_a_running_attempt(works: Works) -> None:
     go_on = asyncio.Event()
 
     async def cause() -> None:

@@ -13,7 +13,7 @@ from sandbox_sim.events.activity_log import MOST_LINES, ActivityLog
 
 
 class SecondsClock(VirtualClock):
-    """A clock whose real time stands still too, until a test moves it."""
+    """A clock whose real time only the test moves."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,9 +66,7 @@ async def log(caplog: pytest.LogCaptureFixture) -> AsyncIterator[Log]:
         await loop
 
 
-async def test_up_to_fifty_a_second_each_gets_a_line_and_one_line_counts_the_others(
-    log: Log,
-) -> None:
+async def test_fifty_requests_a_second_get_a_line_each_and_one_line_counts_others(log: Log) -> None:
     for _ in range(3):
         assert log.requests(MOST_LINES) == 50
         assert await log.second() == []
@@ -77,7 +75,7 @@ async def test_up_to_fifty_a_second_each_gets_a_line_and_one_line_counts_the_oth
     log.requests(3, "000")
     for _ in range(2):
         log.activity.allows_acknowledgement()
-    (line,) = await log.second()  # also where no other request comes
+    (line,) = await log.second()  # without another request too
     assert line == (
         "without a line of their own, because there are more than 50 a second: "
         "3 requests answered 000, 30 requests answered 202, 2 callbacks acknowledged"
@@ -93,7 +91,7 @@ async def test_up_to_fifty_a_second_each_gets_a_line_and_one_line_counts_the_oth
     assert await log.second() == []
 
 
-async def test_after_a_pause_each_has_its_line_again(log: Log) -> None:
+async def test_after_a_pause_each_request_gets_its_line_again(log: Log) -> None:
     log.requests(80)
     await log.second()
     log.clock.seconds += 10
@@ -101,7 +99,7 @@ async def test_after_a_pause_each_has_its_line_again(log: Log) -> None:
     assert log.requests(10) == 10
 
 
-async def test_what_went_well_takes_no_line_from_what_was_rejected(log: Log) -> None:
+async def test_successes_do_not_use_up_the_lines_of_rejections(log: Log) -> None:
     log.requests(200)
 
     assert log.requests(50, "019", went_well=False) == 50
@@ -110,7 +108,7 @@ async def test_what_went_well_takes_no_line_from_what_was_rejected(log: Log) -> 
     assert line.endswith(": 1 requests answered 019, 150 requests answered 202")
 
 
-def test_quiet_puts_success_to_debug() -> None:
+def test_the_option_quiet_logs_successes_at_level_debug() -> None:
     clock = VirtualClock()
 
     assert ActivityLog(clock).level_of_success == logging.INFO

@@ -12,6 +12,7 @@ from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.events import event_feed as gateway_feed
 from sandbox_sim.events.event_feed import KEPT_FOR_S, READER_STALLED_S, Feed, Reader
 from sandbox_sim.records.events import Event, EventFilter, EventText, EventType, NumberedEvent
+from tests.stepped_clock import SteppedClock
 
 KEPT, MOST_WAITING = 5, 3
 
@@ -25,36 +26,27 @@ def event(text: str = "", service_id: int | None = 55) -> Event:
 LARGE = event("x" * 10_000)
 
 
-class Passed(VirtualClock):
-    """A clock whose real time is set by the test."""
-
-    seconds = 0.0
-
-    def monotonic(self) -> float:
-        return self.seconds
+@pytest.fixture
+def clock() -> SteppedClock:
+    return SteppedClock()
 
 
 @pytest.fixture
-def passed() -> Passed:
-    return Passed()
-
-
-@pytest.fixture
-def feed(passed: Passed) -> Feed:
-    return Feed(passed, "run", kept=KEPT, most_waiting=MOST_WAITING)
+def feed(clock: SteppedClock) -> Feed:
+    return Feed(clock, "run", kept=KEPT, most_waiting=MOST_WAITING)
 
 
 class Listeners(ExitStack):
-    """Adds readers to a feed, and notes which of them the feed disconnects."""
+    """Adds readers to a feed, and notes the names of those that the feed disconnects."""
 
     def __init__(self, feed: Feed) -> None:
         super().__init__()
         self.feed = feed
-        self.hung_up: list[str] = []
+        self.disconnected: list[str] = []
 
     def add(self, name: str = "", wanted: EventFilter = ALL, after: str | None = None) -> Reader:
         return self.enter_context(
-            self.feed.listening(wanted, after, lambda: self.hung_up.append(name))
+            self.feed.listening(wanted, after, lambda: self.disconnected.append(name))
         )
 
 
@@ -64,29 +56,29 @@ def listeners(feed: Feed) -> Iterator[Listeners]:
         yield listeners
 
 
-async def heard(reader: Reader) -> Sequence[NumberedEvent]:
+async def received(reader: Reader) -> Sequence[NumberedEvent]:
     """The events that the reader gets now."""
-    told = await reader.take(timeout_s=0)
-    assert told is not None, "it is over"
-    return told
+    events = await reader.take(timeout_s=0)
+    assert events is not None, "the feed ended the reader"
+    return events
 
 
 async def ids(reader: Reader) -> list[str]:
-    return [each.id for each in await heard(reader)]
+    return [each.id for each in await received(reader)]
 
 
 async def is_over(reader: Reader) -> bool:
     return await reader.take(timeout_s=0) is None
 
 
-async def test_a_reader_hears_what_comes_from_now_on(feed: Feed, listeners: Listeners) -> None:
+async def test_a_reader_gets_the_events_after_its_start(feed: Feed, listeners: Listeners) -> None:
     feed.publish([event()])
     reader = listeners.add()
 
     feed.publish([event("b"), event("c")])
     feed.publish([event("d")])
 
-    assert [(each.id, each.event.data) for each in await heard(reader)] == [
+    assert [(each.id, each.event.data) for each in await received(reader)] == [
         ("run-2", '"b"'),
         ("run-3", '"c"'),
         ("run-4", '"d"'),
@@ -94,51 +86,52 @@ async def test_a_reader_hears_what_comes_from_now_on(feed: Feed, listeners: List
     assert await ids(reader) == []
 
 
-async def test_an_event_costs_nothing_for_readers_of_other_services_and_one_of_none_reaches_all(
+async def test_a_reader_gets_the_events_of_its_service_and_those_without_a_service(
     feed: Feed, listeners: Listeners
 ) -> None:
-    asked: list[int | None] = []
+    """The feed does not call the filters of other services."""
+    called: list[int | None] = []
 
     class Noting(EventFilter):
         def matches(self, event: Event | EventText) -> bool:
-            asked.append(self.service_id)
+            called.append(self.service_id)
             return super().matches(event)
 
     services = (None, 55, 56, 57)
     readers = [listeners.add(wanted=Noting(service_id)) for service_id in services]
     feed.publish([event(service_id=55)])
 
-    assert asked == [None, 55]
+    assert called == [None, 55]
     feed.publish([Event(EventType.CLOCK, None, dict)])
     assert [(await ids(reader))[-1] for reader in readers] == ["run-2"] * 4
 
 
-async def test_events_are_kept_while_somebody_reads_and_for_some_minutes_after(
-    feed: Feed, listeners: Listeners, passed: Passed
+async def test_events_are_kept_while_a_reader_exists_and_some_minutes_longer(
+    feed: Feed, listeners: Listeners, clock: SteppedClock
 ) -> None:
     assert not feed.recording
     listeners.add()
     with Listeners(feed) as others:
         others.add()
-    passed.seconds += 2 * KEPT_FOR_S
-    assert feed.recording, "another one reads"
+    clock.advance(2 * KEPT_FOR_S)
+    assert feed.recording, "one reader is left"
 
     listeners.close()
-    passed.seconds += KEPT_FOR_S - 1
-    assert feed.recording, "whoever listened may come back"
+    clock.advance(KEPT_FOR_S - 1)
+    assert feed.recording, "the last reader may reconnect"
     feed.publish([event()])
     with Listeners(feed) as again:
         assert await ids(again.add(after="run-0")) == ["run-1"]
 
-    passed.seconds += KEPT_FOR_S
+    clock.advance(KEPT_FOR_S)
     feed.publish([event()])
     assert not feed.recording
     assert feed._memory.bytes == 0
-    (gap,) = await heard(listeners.add(after="run-1"))
+    (gap,) = await received(listeners.add(after="run-1"))
     assert (gap.id, gap.event.type) == ("run-2", EventType.GAP)
 
 
-class TestComingBack:
+class TestReconnectingReader:
     @pytest.mark.parametrize(
         ("published", "after", "missed"),
         [
@@ -147,99 +140,99 @@ class TestComingBack:
             (3, "run-3", []),
             (0, "run-0", []),
             (7, "run-2", ["run-3", "run-4", "run-5", "run-6", "run-7"]),
-            # A gap comes first where that is not all of it.
+            # A gap comes first if some missed events are not kept.
             *(
                 (7, after, ["run-2", "run-3", "run-4", "run-5", "run-6", "run-7"])
                 for after in ("run-1", "run-8", "run-", "earlier-4", "", "4")
             ),
         ],
     )
-    async def test_one_hears_what_was_missed_or_that_it_is_not_all_of_it(
+    async def test_a_reconnecting_reader_gets_the_missed_events_or_a_gap(
         self, feed: Feed, listeners: Listeners, published: int, after: str, missed: list[str]
     ) -> None:
         feed.publish([event() for _ in range(published)])
 
-        told = await heard(listeners.add(after=after))
+        events = await received(listeners.add(after=after))
 
-        assert [each.id for each in told] == missed
-        gaps = [each.id for each in told if each.event.type is EventType.GAP]
+        assert [each.id for each in events] == missed
+        gaps = [each.id for each in events if each.event.type is EventType.GAP]
         assert gaps == (["run-2"] if "run-2" in missed and published == 7 else [])
 
-    async def test_much_comes_little_by_little(self, listeners: Listeners) -> None:
+    async def test_many_missed_events_come_in_batches(self, listeners: Listeners) -> None:
         listeners.feed = feed = Feed(VirtualClock(), "run", kept=450)
         feed.publish([event() for _ in range(450)])
         reader = listeners.add(after="run-0")
 
-        assert [len(await heard(reader)) for _ in range(4)] == [200, 200, 50, 0]
+        assert [len(await received(reader)) for _ in range(4)] == [200, 200, 50, 0]
 
 
-class TestWhoDoesNotRead:
-    """The feed disconnects a reader only if many events wait for it and it takes none for long."""
+class TestSlowReader:
+    """The feed disconnects a reader if many events wait and it takes none for a long time."""
 
-    async def test_is_hung_up_on_while_others_go_on(
-        self, feed: Feed, listeners: Listeners, passed: Passed
+    async def test_a_reader_that_takes_nothing_is_disconnected_and_others_continue(
+        self, feed: Feed, listeners: Listeners, clock: SteppedClock
     ) -> None:
         slow, fast = listeners.add("slow"), listeners.add("fast")
-        passed.seconds = READER_STALLED_S
+        clock.advance(READER_STALLED_S)
         for number in range(1, MOST_WAITING + 2):
-            assert listeners.hung_up == []
+            assert listeners.disconnected == []
             feed.publish([event()])
             assert await ids(fast) == [f"run-{number}"]
 
-        assert listeners.hung_up == ["slow"]
+        assert listeners.disconnected == ["slow"]
         assert await is_over(slow)
         feed.publish([event()])
         assert await ids(fast) == [f"run-{MOST_WAITING + 2}"]
 
-    async def test_is_not_who_only_waits_for_its_turn(
-        self, feed: Feed, listeners: Listeners, passed: Passed
+    async def test_a_reader_that_waits_for_its_turn_stays_connected(
+        self, feed: Feed, listeners: Listeners, clock: SteppedClock
     ) -> None:
         reader = listeners.add()
         turn = asyncio.create_task(reader.take(timeout_s=READER_STALLED_S))
         await asyncio.sleep(0)
 
-        passed.seconds = READER_STALLED_S / 2
+        clock.advance(READER_STALLED_S / 2)
         for _ in range(3 * MOST_WAITING):
             feed.publish([event()])
-            passed.seconds += READER_STALLED_S
+            clock.advance(READER_STALLED_S)
 
-        told = await turn
-        assert told is not None
-        assert [each.id for each in told] == [f"run-{n + 1}" for n in range(3 * MOST_WAITING)]
-        assert listeners.hung_up == []
+        events = await turn
+        assert events is not None
+        assert [each.id for each in events] == [f"run-{n + 1}" for n in range(3 * MOST_WAITING)]
+        assert listeners.disconnected == []
 
-    async def test_is_not_who_takes_little_by_little(
-        self, feed: Feed, listeners: Listeners, passed: Passed
+    async def test_a_reader_that_takes_events_in_batches_stays_connected(
+        self, feed: Feed, listeners: Listeners, clock: SteppedClock
     ) -> None:
         reader = listeners.add()
-        heard_of = 0
+        count = 0
         for _ in range(4):
             feed.publish([event() for _ in range(300)])
-            heard_of += len(await heard(reader))
-            passed.seconds += 0.9 * READER_STALLED_S
+            count += len(await received(reader))
+            clock.advance(0.9 * READER_STALLED_S)
 
         while some := await ids(reader):
-            heard_of += len(some)
-        assert heard_of == 4 * 300
-        assert listeners.hung_up == []
+            count += len(some)
+        assert count == 4 * 300
+        assert listeners.disconnected == []
 
-    async def test_is_in_the_end_who_takes_less_than_comes(
+    async def test_a_reader_that_takes_fewer_events_than_arrive_is_disconnected(
         self, feed: Feed, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(gateway_feed, "TOO_MANY", 1000)
         reader = listeners.add("slow")
         for _ in range(10):
             feed.publish([event() for _ in range(300)])
-            assert len(await heard(reader)) == 200
-        assert listeners.hung_up == []
+            assert len(await received(reader)) == 200
+        assert listeners.disconnected == []
 
         feed.publish([event()])
 
-        assert listeners.hung_up == ["slow"]
+        assert listeners.disconnected == ["slow"]
         assert await is_over(reader)
 
-    async def test_is_not_who_has_much_to_catch_up_with_or_does_not_want_to_hear_it(
-        self, feed: Feed, listeners: Listeners, passed: Passed
+    async def test_a_reader_with_missed_or_unwanted_events_stays_connected(
+        self, feed: Feed, listeners: Listeners, clock: SteppedClock
     ) -> None:
         feed.publish([event() for _ in range(KEPT)])
         reader = listeners.add(after="run-0")
@@ -248,17 +241,17 @@ class TestWhoDoesNotRead:
         feed.publish([event()])
         feed.publish([event()])
 
-        assert len(await heard(reader)) == KEPT + 2
-        passed.seconds = READER_STALLED_S
+        assert len(await received(reader)) == KEPT + 2
+        clock.advance(READER_STALLED_S)
         for _ in range(2 * MOST_WAITING):
             feed.publish([event(service_id=55)])
-            await heard(reader)
+            await received(reader)
         feed.publish([event(service_id=56)])
         assert await ids(other) == [f"run-{KEPT + 2 + 2 * MOST_WAITING + 1}"]
-        assert listeners.hung_up == []
+        assert listeners.disconnected == []
 
 
-async def test_it_is_over_for_who_is_busy_who_waits_and_who_comes_after_the_end(
+async def test_a_closed_feed_ends_busy_waiting_and_new_readers(
     feed: Feed, listeners: Listeners
 ) -> None:
     busy, waits = listeners.add("busy"), listeners.add("waits")
@@ -269,12 +262,12 @@ async def test_it_is_over_for_who_is_busy_who_waits_and_who_comes_after_the_end(
 
     assert await waiting is None
     assert await is_over(busy)
-    assert sorted(listeners.hung_up) == ["busy", "waits"]
+    assert sorted(listeners.disconnected) == ["busy", "waits"]
     assert await is_over(listeners.add())
 
 
-class TestBytes:
-    """The feed and the queues of its readers have a limit in bytes, however large events are."""
+class TestLimitInBytes:
+    """The feed and the queues of its readers have a limit in bytes."""
 
     @pytest.fixture(autouse=True)
     def bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,29 +277,29 @@ class TestBytes:
         monkeypatch.setattr(gateway_feed, "MOST_BYTES", 5 * size)
 
     @pytest.fixture
-    def feed(self, passed: Passed) -> Feed:
-        return Feed(passed, "run")
+    def feed(self, clock: SteppedClock) -> Feed:
+        return Feed(clock, "run")
 
-    async def test_so_many_bytes_are_kept_whoever_reads(
+    async def test_the_feed_keeps_the_newest_events_up_to_the_limit(
         self, feed: Feed, listeners: Listeners
     ) -> None:
-        """One event that is larger than all is not kept."""
+        """An event that is larger than the limit is not kept."""
         keen = listeners.add("keen")
         for number in range(1, 101):
             feed.publish([LARGE])
             assert await ids(keen) == [f"run-{number}"]
 
         with Listeners(feed) as late:
-            gap, *kept = await heard(late.add(after="run-1"))
+            gap, *kept = await received(late.add(after="run-1"))
         assert gap.event.type is EventType.GAP
-        assert [told.id for told in kept] == ["run-98", "run-99", "run-100"]
+        assert [events.id for events in kept] == ["run-98", "run-99", "run-100"]
         feed.publish([event("x" * 10 * len(LARGE.data))])
         with Listeners(feed) as late:
-            (gap,) = await heard(late.add(after="run-0"))
+            (gap,) = await received(late.add(after="run-0"))
         assert gap.event.type is EventType.GAP
         assert feed._memory.bytes == 0
 
-    async def test_many_readers_share_what_they_wait_for_and_one_that_left_holds_nothing(
+    async def test_readers_share_waiting_events_and_release_them_when_they_leave(
         self, feed: Feed, listeners: Listeners
     ) -> None:
         for number in range(50):
@@ -314,17 +307,17 @@ class TestBytes:
         feed.publish([LARGE] * 3)
         kept = feed._memory.bytes
         feed.publish([LARGE] * 2)
-        assert listeners.hung_up == []
+        assert listeners.disconnected == []
         listeners.close()
 
         assert kept == feed._memory.bytes == 3 * EventText.of(LARGE).size
 
-    async def test_small_events_are_as_many_as_ever(self, feed: Feed, listeners: Listeners) -> None:
+    async def test_many_small_events_fit_the_limit(self, feed: Feed, listeners: Listeners) -> None:
         feed.publish([event() for _ in range(50)])
 
-        assert len(await heard(listeners.add(after="run-0"))) == 50
+        assert len(await received(listeners.add(after="run-0"))) == 50
 
-    async def test_the_record_itself_is_not_kept(self, feed: Feed) -> None:
+    async def test_the_feed_does_not_keep_the_record_of_an_event(self, feed: Feed) -> None:
         class Record:
             pass
 
@@ -335,25 +328,25 @@ class TestBytes:
         del record
         assert gone() is None
 
-    async def test_of_those_that_do_not_it_is_the_one_for_which_most_waits(
+    async def test_above_the_limit_the_reader_with_the_most_waiting_bytes_is_disconnected(
         self, feed: Feed, listeners: Listeners
     ) -> None:
         slow, _, keen = (listeners.add(name) for name in ("slow", "slower", "keen"))
         for _ in range(4):
             feed.publish([LARGE])
-            await heard(keen)
-        assert len(await heard(slow)) == 4
-        assert await heard(slow) == []
-        assert listeners.hung_up == []
+            await received(keen)
+        assert len(await received(slow)) == 4
+        assert await received(slow) == []
+        assert listeners.disconnected == []
 
         for _ in range(2):
             feed.publish([LARGE])
-            await heard(keen)
+            await received(keen)
 
-        assert listeners.hung_up == ["slower"]
+        assert listeners.disconnected == ["slower"]
         assert feed._memory.bytes <= gateway_feed.MOST_BYTES
 
-    async def test_it_takes_not_many_bytes_at_once(
+    async def test_a_reader_takes_a_limited_number_of_bytes_at_once(
         self, feed: Feed, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(gateway_feed, "_BYTES_AT_ONCE", 2 * EventText.of(LARGE).size)
@@ -361,4 +354,4 @@ class TestBytes:
         feed.publish([LARGE] * 3)
         feed.publish([event("x" * 2 * len(LARGE.data))])
 
-        assert [len(await heard(reader)) for _ in range(4)] == [2, 1, 1, 0]
+        assert [len(await received(reader)) for _ in range(4)] == [2, 1, 1, 0]

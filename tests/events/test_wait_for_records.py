@@ -64,14 +64,14 @@ def wait(
     return asyncio.create_task(waiters.until(wanted, store.search, timeout_s))
 
 
-async def test_what_is_there_is_found_at_once(waiters: Waiters, store: Searched) -> None:
+async def test_a_wait_ends_at_once_if_the_records_exist(waiters: Waiters, store: Searched) -> None:
     store.records = [record("A")]
 
     assert await wait(waiters, store) == WaitResult([record("A")], 1)
     assert not waiters.waiting
 
 
-async def test_what_does_not_match_leads_to_no_search(waiters: Waiters, store: Searched) -> None:
+async def test_a_record_without_a_match_causes_no_search(waiters: Waiters, store: Searched) -> None:
     waiting = wait(waiters, store)
     await turns()
     for number in range(100):
@@ -86,7 +86,7 @@ async def test_what_does_not_match_leads_to_no_search(waiters: Waiters, store: S
     assert store.times == 2
 
 
-async def test_a_clock_that_is_moved_leads_to_no_search(store: Searched) -> None:
+async def test_a_moved_clock_causes_no_search(store: Searched) -> None:
     clock = VirtualClock()
     waiting = wait(Waiters(clock), store)
     await turns()
@@ -111,7 +111,7 @@ async def test_a_clock_that_is_moved_leads_to_no_search(store: Searched) -> None
         (Subject(EventType.INBOX, None, "a"), Subject(EventType.INBOX, None, "b"), False),
     ],
 )
-async def test_nothing_is_shown_that_no_waiter_is_for(
+async def test_a_record_is_shown_only_if_a_waiter_has_its_kind_service_and_inbox(
     waiters: Waiters, store: Searched, waits_for: Subject, is_written: Subject, receives: bool
 ) -> None:
     waiting = wait(waiters, store, subject=waits_for)
@@ -129,7 +129,7 @@ async def test_nothing_is_shown_that_no_waiter_is_for(
 
 
 @pytest.mark.parametrize("value", ["T1", 7, None, ["T1"], {"a": 1}, 1.5, True])
-async def test_a_record_that_another_waits_for_is_not_shown(
+async def test_a_record_is_shown_only_if_the_field_of_a_waiter_may_match(
     waiters: Waiters, store: Searched, value: object
 ) -> None:
     """A waiter receives each record that its field may match, for every type of value."""
@@ -174,7 +174,7 @@ async def test_a_record_that_ceases_to_match_does_not_count(
     assert (await waiting).records == [record("C"), record("B")]
 
 
-async def test_what_is_written_during_the_search_counts(waiters: Waiters, store: Searched) -> None:
+async def test_records_written_during_a_search_count(waiters: Waiters, store: Searched) -> None:
     go_on = asyncio.Event()
     found = [[record("A")], [record("B"), record("C")]]
 
@@ -191,7 +191,7 @@ async def test_what_is_written_during_the_search_counts(waiters: Waiters, store:
     assert (await waiting).records == [record("B"), record("C")]
 
 
-async def test_after_the_time_it_says_how_many_there_are(
+async def test_a_wait_that_times_out_returns_the_number_of_matches(
     clock: SteppedClock, waiters: Waiters, store: Searched
 ) -> None:
     store.records = [record("A")]
@@ -218,7 +218,7 @@ async def test_after_the_time_it_says_how_many_there_are(
         (Event(EventType.RESET, 56, dict), 1),
     ],
 )
-async def test_it_searches_again_when_much_of_its_service_changed(
+async def test_a_waiter_searches_again_after_a_reset_restore_or_gap(
     waiters: Waiters, store: Searched, event: Event, searches: int
 ) -> None:
     waiting = wait(waiters, store)
@@ -233,7 +233,7 @@ async def test_it_searches_again_when_much_of_its_service_changed(
     assert (await waiting).matching == 1
 
 
-async def test_what_a_reset_forgot_does_not_count(
+async def test_records_deleted_by_a_reset_do_not_count(
     clock: SteppedClock, waiters: Waiters, store: Searched
 ) -> None:
     waiting = wait(waiters, store, enough=2, timeout_s=60)
@@ -248,7 +248,7 @@ async def test_what_a_reset_forgot_does_not_count(
     assert await waiting == WaitResult(None, 1)
 
 
-async def test_a_wait_that_is_cancelled_leaves_nothing(waiters: Waiters, store: Searched) -> None:
+async def test_a_cancelled_wait_leaves_no_waiter(waiters: Waiters, store: Searched) -> None:
     waiting = wait(waiters, store)
     await turns()
     assert waiters.waiting
@@ -260,45 +260,44 @@ async def test_a_wait_that_is_cancelled_leaves_nothing(waiters: Waiters, store: 
 
 
 class FakeRelay:
-    """The connection to other servers; a test calls `heard` with their events."""
+    """The connection to other servers; a test calls a receiver with their events."""
 
     remote_readers = ()
 
     def __init__(self) -> None:
-        self.heard: list[Callable[[Sequence[Event]], None]] = []
+        self.receivers: list[Callable[[Sequence[Event]], None]] = []
 
     def publish(self, events: Sequence[Event]) -> None:
-        raise AssertionError("a waiter has nothing to tell")
+        raise AssertionError("a waiter publishes nothing")
 
-    def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
-        self.heard.append(heard)
-        return lambda: self.heard.remove(heard)
+    def listen(self, receive: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
+        self.receivers.append(receive)
+        return lambda: self.receivers.remove(receive)
 
 
-class TestWithOtherServers:
-    async def test_it_receives_what_they_wrote_as_long_as_it_waits(self, store: Searched) -> None:
-        relay = FakeRelay()
-        waiters = Waiters(VirtualClock(), relay)
-        waiting = wait(waiters, store)
+async def test_a_waiter_gets_the_records_of_other_servers_while_it_waits(store: Searched) -> None:
+    relay = FakeRelay()
+    waiting = wait(Waiters(VirtualClock(), relay), store)
+    await turns()
+
+    store.records = [record("A")]
+    (receive,) = relay.receivers
+    receive(written(record("A")))
+
+    assert (await waiting).matching == 1
+    assert relay.receivers == []
+
+
+async def test_a_waiter_beside_other_servers_searches_again_at_growing_intervals(
+    clock: SteppedClock, store: Searched
+) -> None:
+    waiting = wait(Waiters(clock, FakeRelay()), store, timeout_s=60)
+    searched_at = []
+    for half_seconds in range(120):
+        before = store.times
         await turns()
+        searched_at += [half_seconds / 2] * (store.times - before)
+        clock.advance(0.5)
 
-        store.records = [record("A")]
-        (heard,) = relay.heard
-        heard(written(record("A")))
-
-        assert (await waiting).matching == 1
-        assert relay.heard == []
-
-    async def test_it_searches_again_seldom_and_more_seldom(
-        self, clock: SteppedClock, store: Searched
-    ) -> None:
-        waiting = wait(Waiters(clock, FakeRelay()), store, timeout_s=60)
-        searched_at = []
-        for half_seconds in range(120):
-            before = store.times
-            await turns()
-            searched_at += [half_seconds / 2] * (store.times - before)
-            clock.advance(0.5)
-
-        assert (await waiting).records is None
-        assert searched_at == [0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5]
+    assert (await waiting).records is None
+    assert searched_at == [0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5]

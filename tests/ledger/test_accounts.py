@@ -1,4 +1,4 @@
-"""The balances of services in mode S: what is charged, given back, checked and moved."""
+"""The balances of services in mode S: charges, refunds, checks and movements."""
 
 from decimal import Decimal
 
@@ -21,7 +21,7 @@ def store() -> Store:
 
 @pytest.mark.spec("sandbox.10")
 @pytest.mark.decision("D22", "D24")
-async def test_units_are_taken_while_there_are_enough_and_given_back(store: Store) -> None:
+async def test_units_are_charged_while_enough_are_left_and_refunded(store: Store) -> None:
     accounts = Accounts(sms_initial_units=3)
 
     async def work(unit: Unit) -> None:
@@ -52,7 +52,9 @@ async def test_units_are_taken_while_there_are_enough_and_given_back(store: Stor
         ),
     ],
 )
-def test_which_payments_a_wallet_must_cover(live: bool, checked: dict[Operation, Wallet]) -> None:
+def test_a_wallet_must_cover_payouts_and_with_live_balances_all_spending(
+    live: bool, checked: dict[Operation, Wallet]
+) -> None:
     found = {each: Accounts(live=live).checked(each) for each in PAYMENTS}
 
     assert {each: wallet for each, wallet in found.items() if wallet} == checked

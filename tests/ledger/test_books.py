@@ -1,4 +1,4 @@
-"""What people enter in the ledger of mode P by hand: top up, resolve, adjust, reverse (D44)."""
+"""Manual entries in the ledger of mode P: top up, resolve, adjust, reverse (D44)."""
 
 from decimal import Decimal
 from functools import partial
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.decision("D44")
 async def late_success(
     desk: Desk, operation: Operation = Operation.COLLECT, amount: Decimal | None = None
 ) -> str:
-    """A payment that a person called failed, and its network successful; returns its id."""
+    """Make a payment that a person settles as failed and that succeeds later; returns its id."""
     if operation is Operation.PAYOUT:
         await desk.fund("15")
     desk.first.results.append(LOST)
@@ -65,7 +65,7 @@ async def lines(desk: Desk, **query: Any) -> list[LedgerLine]:
 
 
 def refused(says: str, field: str = "") -> Any:
-    """Expects a `BadEntry` that says this and names this field of the order."""
+    """Expects a `BadEntry` with this text that names this field of the order."""
     return pytest.raises(BadEntry, match=says, check=lambda error: error.field == field)
 
 
@@ -99,7 +99,7 @@ class TestResolve:
             (FEES, {OF_FIRST: -AMOUNT, "fees/GHS": AMOUNT}),
         ],
     )
-    async def test_money_that_came_in_late_goes_where_it_belongs(
+    async def test_a_late_collection_is_resolved_to_the_wallet_the_network_or_the_fees(
         self, desk: Desk, subject: str, to: AccountKind, left: dict[str, Decimal]
     ) -> None:
         assert await desk.balances() == {OF_FIRST: -AMOUNT, "suspense/GHS": AMOUNT}
@@ -116,7 +116,7 @@ class TestResolve:
             (CLEARING, {PAYOUT: 15, OF_FIRST: -15}),
         ],
     )
-    async def test_money_that_went_out_late_is_taken_from_where_it_belongs(
+    async def test_a_late_payout_is_resolved_from_the_wallet_or_the_network(
         self, desk: Desk, to: AccountKind, left: dict[str, Decimal]
     ) -> None:
         subject = await late_success(desk, Operation.PAYOUT)
@@ -129,7 +129,7 @@ class TestResolve:
     @pytest.mark.parametrize(
         ("operation", "sign"), [(Operation.COLLECT, 1), (Operation.PAYOUT, -1)]
     )
-    async def test_a_late_success_of_another_amount_stands_there_with_that_amount(
+    async def test_a_late_success_of_another_amount_is_in_suspense_with_that_amount(
         self, desk: Desk, operation: Operation, sign: int
     ) -> None:
         subject = await late_success(desk, operation, Decimal(8))
@@ -144,7 +144,7 @@ class TestResolve:
         (attempt,) = await desk.attempts()
         assert not attempt.is_doubted
 
-    async def test_a_reversal_takes_that_amount_out_of_suspense_again(self, desk: Desk) -> None:
+    async def test_a_network_reversal_takes_the_amount_out_of_suspense(self, desk: Desk) -> None:
         subject = await late_success(desk, amount=Decimal(8))
 
         desk.first.statuses.append(StatusResult(Outcome.REVERSED))
@@ -152,9 +152,7 @@ class TestResolve:
 
         assert await desk.balances() == {}
 
-    async def test_what_the_service_has_spent_meanwhile_is_not_taken_from_it(
-        self, desk: Desk
-    ) -> None:
+    async def test_a_resolution_above_the_balance_of_a_service_is_refused(self, desk: Desk) -> None:
         subject = await late_success(desk, Operation.PAYOUT)
         await desk.pay(operation=Operation.PAYOUT, transaction_id="T2")
 
@@ -164,10 +162,10 @@ class TestResolve:
 
         assert (await desk.balances())["fees/GHS"] == -AMOUNT
 
-    async def test_parts_are_resolved_until_nothing_is_left_and_never_more(
+    async def test_an_item_in_suspense_is_resolved_in_parts_up_to_its_amount(
         self, desk: Desk, subject: str
     ) -> None:
-        """Then the payment waits for a person no more."""
+        """The payment then no longer waits for a person."""
         await desk.books.resolve(subject, FEES, Decimal("0.50"), SIGNED)
 
         with refused(r"10 is in suspense .* less than 10\.01", "amount"):
@@ -188,65 +186,59 @@ class TestResolve:
 
 
 class TestAdjust:
-    async def test_it_moves_money_between_a_wallet_and_an_account_of_ours(self, desk: Desk) -> None:
+    async def test_an_adjustment_moves_money_to_or_from_a_wallet(self, desk: Desk) -> None:
         await desk.books.adjust(adjustment("4"), SIGNED)
         await desk.books.adjust(adjustment("1", adds=False, ours=CLEARING, network="first"), SIGNED)
 
         assert await desk.balances() == {COLLECTION: 3, "fees/GHS": -4, OF_FIRST: 1}
 
-    async def test_what_cannot_be_entered_is_refused_with_the_field_that_is_wrong(
+    async def test_an_invalid_adjustment_is_refused_with_its_wrong_field(
         self, desk: Desk, subject: str
     ) -> None:
         networks = ": set network to one of first, second"
         other = Adjustment(56, Wallet.COLLECTION, FEES, Decimal(1), adds=True, subject=subject)
-        for asked, says, field in (
+        misspelt = adjustment(ours=CLEARING, network="frist")
+        for order, says, field in (
             (adjustment(adds=False), "has 0, less than 4", "amount"),
             (adjustment(ours=CLEARING), f"clearing needs a network{networks}", "network"),
-            (
-                adjustment(ours=CLEARING, network="frist"),
-                f"there is no network 'frist'{networks}",
-                "network",
-            ),
+            (misspelt, f"there is no network 'frist'{networks}", "network"),
             (adjustment(ours=SUSPENSE), "give the transaction", "transaction"),
             (other, "belongs to service 55, not to service 56", "transaction"),
         ):
             with refused(says, field):
-                await desk.books.adjust(asked, SIGNED)
+                await desk.books.adjust(order, SIGNED)
         with refused("set network to one of none", "network"):
             await Books(Desk().store, desk.clock, []).adjust(adjustment(ours=CLEARING), SIGNED)
         for signed in (ManualEntry(" ", "why"), ManualEntry("ama", " ")):
             with refused("by must name the person who makes the entry"):
                 await desk.books.adjust(adjustment(), signed)
 
-    async def test_it_takes_no_more_out_of_suspense_than_stands_there(
+    async def test_an_adjustment_takes_at_most_the_amount_in_suspense(
         self, desk: Desk, subject: str
     ) -> None:
-        asked = adjustment(ours=SUSPENSE, subject=subject)
-
-        await desk.books.adjust(asked, SIGNED)
+        await desk.books.adjust(adjustment("4", ours=SUSPENSE, subject=subject), SIGNED)
 
         with refused(r"6\.5 is in suspense .* by -6\.51", "amount"):
             await desk.books.adjust(adjustment("6.51", ours=SUSPENSE, subject=subject), SIGNED)
         await desk.books.adjust(adjustment("6.50", ours=SUSPENSE, subject=subject), SIGNED)
         assert await desk.books.suspense() == []
 
-    async def test_an_entry_begins_an_item_in_suspense_which_can_grow(
+    async def test_an_adjustment_begins_an_item_in_suspense_that_can_grow(
         self, desk: Desk, subject: str
     ) -> None:
         await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
 
-        for amount, adds, stands in (("0.5", False, ["0.5"]), ("0.5", False, [1]), ("1", True, [])):
-            asked = adjustment(amount, ours=SUSPENSE, subject=subject, adds=adds)
-            await desk.books.adjust(asked, SIGNED)
-            assert [each.amount for each in await desk.books.suspense()] == list(
-                map(Decimal, stands)
-            )
+        for amount, adds, left in (("0.5", False, ["0.5"]), ("0.5", False, ["1"]), ("1", True, [])):
+            entry = adjustment(amount, ours=SUSPENSE, subject=subject, adds=adds)
+            await desk.books.adjust(entry, SIGNED)
+            items = await desk.books.suspense()
+            assert [each.amount for each in items] == [*map(Decimal, left)]
         await desk.books.adjust(adjustment("4", ours=SUSPENSE, subject=subject), SIGNED)
         assert [each.amount for each in await desk.books.suspense()] == [-4]
 
 
 class TestReverse:
-    async def test_the_opposite_is_entered_once_and_the_first_entry_stays(self, desk: Desk) -> None:
+    async def test_a_reversal_adds_the_opposite_entry_once(self, desk: Desk) -> None:
         entry = await desk.books.adjust(adjustment(), SIGNED)
 
         reversal = await desk.books.reverse(entry.number, ManualEntry("kofi", "a slip"))
@@ -256,17 +248,17 @@ class TestReverse:
         assert (newest, oldest) == (reversal, entry)
         assert newest.manual == ManualEntry("kofi", "a slip", reverses=entry.number)
         await desk.fund("15")
-        (made_by_none, *_) = await lines(desk)
+        (automatic, *_) = await lines(desk)
         for number, says in (
             (entry.number, f"already reversed by entry {reversal.number}"),
             (reversal.number, "is a reversal itself"),
-            (made_by_none.number, "was not made by a person"),
+            (automatic.number, "was not made by a person"),
             (99, "there is no entry 99"),
         ):
             with refused(says):
                 await desk.books.reverse(number, SIGNED)
 
-    async def test_what_was_taken_out_of_suspense_stands_there_again_and_units_go(
+    async def test_a_reversal_restores_the_amount_in_suspense_and_removes_units(
         self, desk: Desk, subject: str
     ) -> None:
         resolved = partial(desk.books.resolve, subject, FEES, None, SIGNED)
@@ -287,12 +279,12 @@ class TestReverse:
         await desk.books.reverse(entry.number, SIGNED)
         assert await desk.balances() == has
 
-    async def test_what_was_put_into_suspense_and_resolved_is_not_taken_back(
+    async def test_a_reversal_of_a_resolved_amount_in_suspense_is_refused(
         self, desk: Desk, subject: str
     ) -> None:
         await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
-        asked = adjustment("3", ours=SUSPENSE, subject=subject, adds=False)
-        entry = await desk.books.adjust(asked, SIGNED)
+        put_in = adjustment("3", ours=SUSPENSE, subject=subject, adds=False)
+        entry = await desk.books.adjust(put_in, SIGNED)
         await desk.books.resolve(subject, FEES, None, SIGNED)
 
         with refused("0 is in suspense", "amount"):

@@ -1,4 +1,4 @@
-"""The whole ledger is added up on demand, in parts; each rule names what breaks it (D39)."""
+"""An audit adds up the whole ledger in parts, and names each broken rule (D39)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.decision("D39")
 
 
 async def a_desk() -> Desk:
-    """A payout that succeeded and one that failed."""
+    """A desk with a payout that succeeded and one that failed."""
     desk = Desk()
     await desk.fund("100")
     for number, outcome in enumerate((SUCCEEDED, FAILED)):
@@ -46,7 +46,7 @@ async def a_desk() -> Desk:
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 5_000])
-async def test_an_audit_of_any_parts_finds_that_a_sound_ledger_breaks_no_rule(
+async def test_an_audit_in_parts_of_any_size_finds_a_sound_ledger_sound(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledger_control, "AT_ONCE", at_once)
@@ -58,13 +58,11 @@ async def test_an_audit_of_any_parts_finds_that_a_sound_ledger_breaks_no_rule(
     assert (await desk.ledger.balances(None, None)).wallets[PAYOUT].available == Decimal("89.50")
 
 
-async def test_a_balance_that_is_no_sum_is_found_and_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_an_audit_finds_and_logs_a_wrong_balance(caplog: pytest.LogCaptureFixture) -> None:
     desk = await a_desk()
 
     async def tamper(unit: Any) -> None:
-        """Change the balance as only a fault could."""
+        """Change the balance as only a bug could."""
         balances = unit._live_services[PAYOUT.service_id].balances
         balances[PAYOUT] = balances[PAYOUT]._replace(available=Decimal(-1))
 
@@ -76,7 +74,7 @@ async def test_a_balance_that_is_no_sum_is_found_and_logged(
     assert "the ledger breaks a rule" in caplog.text
 
 
-async def test_postings_are_listed_newest_first_page_by_page() -> None:
+async def test_transfers_are_listed_newest_first_in_pages() -> None:
     ledger, query = (await a_desk()).ledger, LedgerQuery(mode=LIVE, limit=3)
 
     first = await ledger.page(query)
@@ -88,9 +86,7 @@ async def test_postings_are_listed_newest_first_page_by_page() -> None:
 
 
 @pytest.mark.parametrize("live", [True, False])
-async def test_balances_are_in_order_and_those_of_ours_only_where_all_are_asked_for(
-    live: bool,
-) -> None:
+async def test_balances_are_sorted_and_include_our_accounts_only_without_filter(live: bool) -> None:
     clock = VirtualClock()
     store = MemoryStore(clock)
     ledger = Ledger(store, clock, Accounts(), live=live)
@@ -115,7 +111,7 @@ async def test_balances_are_in_order_and_those_of_ours_only_where_all_are_asked_
 
 PENDING = LedgerLine(2, set_aside("10"))
 
-BEGUN = [paid_in("100", PAYOUT), PENDING.transfer]
+PAID_IN_AND_PENDING = [paid_in("100", PAYOUT), PENDING.transfer]
 
 
 def balance(available: int, pending: int = 0) -> Balance:
@@ -126,17 +122,13 @@ def found(
     transfers: Sequence[Transfer],
     wallets: Mapping[Account, Balance],
     sums: Mapping[Account, Decimal],
-    *,
-    at_once: int = 100,
 ) -> tuple[Violation, ...]:
     audit, lines = Audit(), [LedgerLine(number, each) for number, each in enumerate(transfers, 1)]
-    for start in range(0, len(lines), at_once):
-        audit.add(lines[::-1][start : start + at_once])
+    audit.add(lines[::-1])
     assert audit.lines == len(transfers)
     return audit.violations(wallets, sums)
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 100])
 @pytest.mark.parametrize(
     ("end", "has", "clearing"),
     [
@@ -146,12 +138,8 @@ def found(
         ([PENDING.posted(NOW, CLEARING, Decimal(4))], balance(96), -96),
     ],
 )
-def test_a_sound_ledger_breaks_no_rule(
-    end: list[Transfer], has: Balance, clearing: int, at_once: int
-) -> None:
-    sums = {CLEARING: Decimal(clearing)}
-
-    assert found([*BEGUN, *end], {PAYOUT: has}, sums, at_once=at_once) == ()
+def test_a_sound_ledger_breaks_no_rule(end: list[Transfer], has: Balance, clearing: int) -> None:
+    assert found([*PAID_IN_AND_PENDING, *end], {PAYOUT: has}, {CLEARING: Decimal(clearing)}) == ()
 
 
 VOID = PENDING.voided(NOW)
@@ -184,15 +172,15 @@ VOID = PENDING.voided(NOW)
         ),
     ],
 )
-def test_each_rule_names_what_breaks_it(
+def test_a_violation_is_named_by_its_rule(
     end: list[Transfer], has: Balance, clearing: int, rules: list[str]
 ) -> None:
-    broken = found([*BEGUN, *end], {PAYOUT: has}, {CLEARING: Decimal(clearing)})
+    broken = found([*PAID_IN_AND_PENDING, *end], {PAYOUT: has}, {CLEARING: Decimal(clearing)})
 
     assert [each.rule for each in broken] == rules
 
 
-def test_each_wallet_is_held_against_its_transfers_and_may_be_empty() -> None:
+def test_each_wallet_is_compared_with_its_transfers_and_may_be_empty() -> None:
     (broken,) = found([], {PAYOUT: balance(1)}, {})
     assert broken.detail == "service/55/payout/GHS of mode P has 1 and its transfers sum to 0"
 
@@ -207,7 +195,7 @@ def test_each_wallet_is_held_against_its_transfers_and_may_be_empty() -> None:
 
 @pytest.mark.decision("D44")
 @pytest.mark.parametrize("manual", [None, ManualEntry("", "why"), ManualEntry("ama", "")])
-def test_a_correction_without_a_name_or_a_reason_is_named(manual: ManualEntry | None) -> None:
+def test_a_manual_entry_without_a_name_or_reason_is_a_violation(manual: ManualEntry | None) -> None:
     correction = paid_in("100")._replace(reason=Reason.ADJUSTED)
     audit = Audit()
     audit.add([LedgerLine(7, correction, manual)])

@@ -1,11 +1,11 @@
-"""Random histories of payments, what networks say of them, and what people enter (D39, D44, D45).
+"""Random histories of payments, reports of networks, and manual entries (D39, D44, D45).
 
-The network decides each payment once: pending, then succeeded or failed. After that it may call a
-failure a success, of any amount, or take a success back. Its answers get lost, and its
-notifications may be late, double or forged. People act at one replica after the other, or two at
+The network decides each payment once: pending, then succeeded or failed. After that it may report a
+failure as a success, of any amount, or reverse a success. Its answers get lost, and its
+notifications may be late, repeated or forged. People act at one replica after the other, or two at
 the same moment.
 
-To let another act take part, add a rule to `Histories`; the invariants ask after every step.
+To add another action, add a rule to `Histories`; the invariants are checked after every step.
 """
 
 import asyncio
@@ -86,18 +86,18 @@ operations = st.sampled_from([*[Operation.COLLECT] * 2, Operation.PAYOUT, Operat
 
 @dataclass
 class TruthfulNetwork(ScriptedNetwork):
-    """says: what it says of each reference that it has."""
+    """status_of: its answer for each reference that it has."""
 
-    says: dict[str, StatusResult] = field(default_factory=dict)
+    status_of: dict[str, StatusResult] = field(default_factory=dict)
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         result = await super().submit(request)
         if result.outcome is not Outcome.NOT_SENT:
-            self.says[request.reference] = StatusResult(Outcome.PENDING)
+            self.status_of[request.reference] = StatusResult(Outcome.PENDING)
         return result
 
     async def status(self, query: StatusQuery) -> StatusResult:
-        return self.says.get(query.reference, StatusResult(Outcome.UNKNOWN, found=False))
+        return self.status_of.get(query.reference, StatusResult(Outcome.UNKNOWN, found=False))
 
 
 class Records(NamedTuple):
@@ -124,7 +124,7 @@ def is_collected(attempt: Attempt) -> bool:
 
 
 class Histories(RuleBasedStateMachine):
-    """Pays through networks, while people settle, refund, correct and close."""
+    """Payments through networks, while people settle, refund, correct and close."""
 
     store: ClassVar[str] = "memory"
 
@@ -145,8 +145,8 @@ class Histories(RuleBasedStateMachine):
         self.do(self.desk.fund("30"))
         self.top_up(30)
         for operation in (Operation.COLLECT, Operation.PAYOUT):
-            # Each is called failed, and succeeds after that, with another amount: one item above
-            # zero, and one below.
+            # A person settles each as failed, and it succeeds after that with another amount: one
+            # item in suspense above zero, and one below.
             self.pay(operation, Decimal("10.50"), PENDING)
             self.settle(-1, Status.FAILED, None, force=True, at_once=False)
             self.network_decides(-1, Outcome.SUCCEEDED, Decimal(8))
@@ -176,13 +176,13 @@ class Histories(RuleBasedStateMachine):
 
     @property
     def records(self) -> Records:
-        """What is stored after the last act."""
+        """The stored records after the last action."""
         if self.known is None:
             self.known = self.look(self.desk.store.run(read))
         return self.known
 
     def look(self, work: Coroutine[Any, Any, T]) -> T:
-        # Not `run`: it writes the result of the work before into a text, for the sake of Ctrl-C.
+        # Not `run`: to handle Ctrl-C it formats the result of the previous call as text.
         return self.runner.get_loop().run_until_complete(work)
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
@@ -190,7 +190,7 @@ class Histories(RuleBasedStateMachine):
         return self.look(work)
 
     def enter(self, act: Callable[[Desk], Awaitable[object]], *, at_once: bool) -> None:
-        """Let a person try, or two at the same moment; if the books refuse, no line is added."""
+        """One person tries, or two at the same moment; if the books refuse, no line is added."""
         before = self.records.lines
         desks = [self.desk for _ in range(1 + at_once)]
 
@@ -205,19 +205,19 @@ class Histories(RuleBasedStateMachine):
             assert self.records.lines == before
 
     def correct(self, act: Callable[[Desk], Awaitable[object]], *, at_once: bool) -> None:
-        """Nothing takes more out of suspense than stands there for a payment."""
-        stood = self.suspense()
+        """A correction takes at most the amount of a payment out of suspense."""
+        before = self.suspense()
         self.enter(act, at_once=at_once)
-        stands = self.suspense()
-        assert all(stands[subject] * amount >= 0 for subject, amount in stood.items())
+        left = self.suspense()
+        assert all(left[subject] * amount >= 0 for subject, amount in before.items())
 
     def suspense(self) -> dict[str, Decimal]:
-        """What stands in suspense for each payment."""
+        """The amount of each payment in suspense."""
         return self.moved({AccountKind.SUSPENSE}, self.records.lines)
 
     @staticmethod
     def moved(kinds: set[AccountKind], lines: Sequence[LedgerLine]) -> dict[str, Decimal]:
-        """What the lines of each payment move into accounts of these kinds."""
+        """The amount of each payment that the lines move into accounts of these kinds."""
         found: dict[str, Decimal] = defaultdict(Decimal)
         for made in (line.transfer for line in lines if line.transfer.kind in MOVES):
             found[made.subject] += made.amount * (made.credit.kind in kinds)
@@ -227,11 +227,11 @@ class Histories(RuleBasedStateMachine):
     def attempt(
         self, place: int, fits: Callable[[Attempt], bool] = lambda _attempt: True
     ) -> Attempt:
-        """One of the attempts that fit, or of all where none does."""
+        """One of the attempts that fit, or of all if no attempt fits."""
         found = [each for each in self.records.attempts if fits(each)] or self.records.attempts
         return found[place % len(found)]
 
-    # What clients and the network do.
+    # Actions of clients and of the network.
 
     @rule(operation=operations, amount=amounts, result=st.sampled_from([PENDING, LOST, NOT_SENT]))
     def pay(self, operation: Operation, amount: Decimal, result: SubmitResult) -> None:
@@ -247,33 +247,35 @@ class Histories(RuleBasedStateMachine):
         amount=st.none() | amounts,
     )
     def network_decides(self, place: int, outcome: Outcome, amount: Decimal | None) -> None:
-        """It says what it did, or the opposite of a failure, or takes a success back."""
+        """The network decides a payment, reports a failure as a success, or reverses a success."""
         attempt = self.attempt(place, lambda each: outcome in self.may_follow(each))
         if outcome in self.may_follow(attempt):
             amount = amount or attempt.amount
             echo = Echo(amount=amount if outcome is Outcome.SUCCEEDED else None)
-            self.network.says[attempt.reference] = StatusResult(outcome, echo=echo)
+            self.network.status_of[attempt.reference] = StatusResult(outcome, echo=echo)
 
     def may_follow(self, attempt: Attempt) -> set[Outcome]:
-        """What the network may say next of an attempt."""
-        said = self.network.says.get(attempt.reference, StatusResult(Outcome.UNKNOWN)).outcome
-        if said is Outcome.FAILED and attempt.outcome is not Outcome.SUCCEEDED:
+        """The outcomes that the network may report next of an attempt."""
+        reported = self.network.status_of.get(
+            attempt.reference, StatusResult(Outcome.UNKNOWN)
+        ).outcome
+        if reported is Outcome.FAILED and attempt.outcome is not Outcome.SUCCEEDED:
             return {Outcome.SUCCEEDED}
         follows = {
             Outcome.PENDING: {Outcome.SUCCEEDED, Outcome.FAILED},
             Outcome.SUCCEEDED: {Outcome.REVERSED},
         }
-        return follows.get(said, set())
+        return follows.get(reported, set())
 
     @rule(place=places, signed=st.booleans(), twice=st.booleans(), late=st.booleans())
     def network_notifies(self, place: int, signed: bool, twice: bool, late: bool) -> None:
         attempt = self.attempt(place)
-        said = self.network.says.get(attempt.reference)
-        if said is None:
+        reported = self.network.status_of.get(attempt.reference)
+        if reported is None:
             return
-        is_late = late and said.outcome is Outcome.REVERSED
-        outcome = Outcome.SUCCEEDED if is_late else said.outcome
-        self.network.notification = Notification(outcome, attempt_id=attempt.id, echo=said.echo)
+        is_late = late and reported.outcome is Outcome.REVERSED
+        outcome = Outcome.SUCCEEDED if is_late else reported.outcome
+        self.network.notification = Notification(outcome, attempt_id=attempt.id, echo=reported.echo)
         headers = {"x-signature": "valid" if signed else "forged"}
         raw = RawNotification("first", "POST", "", "", headers, b"{}", self.clock.now())
         for _ in range(1 + twice):
@@ -284,7 +286,7 @@ class Histories(RuleBasedStateMachine):
     def time_passes(self, by: dict[str, float]) -> None:
         self.do(self.desk.wait(**by))
 
-    # What people do.
+    # Actions of people.
 
     @rule(place=places)
     def ask(self, place: int) -> None:
@@ -294,8 +296,8 @@ class Histories(RuleBasedStateMachine):
     @rule(place=places, amount=st.none() | amounts, at_once=st.booleans())
     def refund(self, place: int, amount: Decimal | None, at_once: bool) -> None:
         name = self.attempt(place, is_collected).transaction_id
-        asked = None if amount is None else str(amount)
-        self.enter(lambda desk: desk.refund(name, asked), at_once=at_once)
+        given = None if amount is None else str(amount)
+        self.enter(lambda desk: desk.refund(name, given), at_once=at_once)
 
     @rule(
         place=places,
@@ -319,7 +321,7 @@ class Histories(RuleBasedStateMachine):
     )
     @precondition(lambda self: any(self.suspense().values()))
     def resolve(self, place: int, to: AccountKind, amount: Decimal | None, at_once: bool) -> None:
-        items = [subject for subject, stands in self.suspense().items() if stands]
+        items = [subject for subject, amount in self.suspense().items() if amount]
         subject = items[place % len(items)]
         self.correct(lambda desk: desk.books.resolve(subject, to, amount, SIGNED), at_once=at_once)
 
@@ -334,8 +336,8 @@ class Histories(RuleBasedStateMachine):
         self, place: int, wallet: Wallet, ours: AccountKind, amount: Decimal, *, adds: bool
     ) -> None:
         subject = self.attempt(place).network_transaction_id
-        asked = Adjustment(SERVICE, wallet, ours, amount, adds, "first", subject)
-        self.correct(lambda desk: desk.books.adjust(asked, SIGNED), at_once=False)
+        order = Adjustment(SERVICE, wallet, ours, amount, adds, "first", subject)
+        self.correct(lambda desk: desk.books.adjust(order, SIGNED), at_once=False)
 
     @rule(units=st.integers(1, 20))
     def top_up(self, units: int) -> None:
@@ -359,11 +361,9 @@ class Histories(RuleBasedStateMachine):
             self.closed.append((closed.closing.transfer.amount, amounts_of_lines))
 
         self.enter(closing, at_once=at_once)
-        self.do(
-            self.closed_periods_stay_and_sum_to_what_was_paid(Periods(self.desk.store, self.clock))
-        )
+        self.closed_periods_keep_their_lines_and_totals()
 
-    # What holds after each step; `read` asserts the rules of the ledger.
+    # Invariants after each step; `read` asserts the rules of the ledger.
 
     @invariant()
     def every_transfer_balances_and_no_wallet_is_below_zero(self) -> None:
@@ -376,13 +376,13 @@ class Histories(RuleBasedStateMachine):
         assert not any(sums.values()), sums
 
     @invariant()
-    def nothing_is_changed_or_deleted(self) -> None:
+    def no_line_is_changed_or_deleted(self) -> None:
         lines = self.records.lines
         assert lines[: len(self.before)] == self.before
         self.before = lines
 
     @invariant()
-    def every_act_of_a_person_has_a_name_and_a_reason_and_is_reversed_once(self) -> None:
+    def every_manual_entry_has_a_name_and_a_reason_and_is_reversed_once(self) -> None:
         for line in self.records.lines:
             if line.transfer.reason in BY_HAND | {Reason.TOPUP}:
                 assert line.manual is not None
@@ -406,67 +406,64 @@ class Histories(RuleBasedStateMachine):
         assert all(amount <= collected[of].moved_amount for of, amount in paid.items())
 
     @invariant()
-    def suspense_is_what_stands_there_for_payments(self) -> None:
+    def suspense_lists_the_amount_of_each_payment(self) -> None:
         listed = self.look(self.desk.books.suspense())
-        stands = {subject: amount for subject, amount in self.suspense().items() if amount}
-        assert {each.network_transaction_id: each.amount for each in listed} == stands
+        amounts = {subject: amount for subject, amount in self.suspense().items() if amount}
+        assert {each.network_transaction_id: each.amount for each in listed} == amounts
 
     @invariant()
-    def the_open_period_is_what_the_wallet_has(self) -> None:
+    def the_open_period_sums_to_the_balance_of_the_wallet(self) -> None:
         periods = Periods(self.desk.store, self.clock)
         found = self.look(periods.statement(SERVICE, "GHS", None))
         balance = self.records.wallets.get(COLLECTION)
         assert found.total == (0 if balance is None else balance.available)
 
-    async def closed_periods_stay_and_sum_to_what_was_paid(self, periods: Periods) -> None:
+    def closed_periods_keep_their_lines_and_totals(self) -> None:
+        periods = Periods(self.desk.store, self.clock)
         for period, (paid, amounts_of_lines) in enumerate(self.closed, 1):
-            found = await periods.statement(SERVICE, "GHS", period)
+            found = self.look(periods.statement(SERVICE, "GHS", period))
             assert [each.amount for each in found.lines] == amounts_of_lines
             assert found.total == paid
 
-    # What holds in the end.
+    # Checks at the end of a history.
 
     def teardown(self) -> None:
         try:
             if self.made:
-                self.all_that_is_open_ends()
-                self.do(
-                    self.closed_periods_stay_and_sum_to_what_was_paid(
-                        Periods(self.desk.store, self.clock)
-                    )
-                )
-                self.clearing_has_what_the_network_says()
+                self.end_open_attempts()
+                self.closed_periods_keep_their_lines_and_totals()
+                self.clearing_agrees_with_the_network()
                 self.suspense_can_be_emptied()
         finally:
             self.do(self.stack.aclose())
             self.runner.close()
 
-    def all_that_is_open_ends(self) -> None:
-        """The network decides and is asked; a person settles what it confirmed otherwise."""
-        for reference, said in self.network.says.items():
-            if said.outcome is Outcome.PENDING:
-                self.network.says[reference] = StatusResult(Outcome.FAILED)
+    def end_open_attempts(self) -> None:
+        """The network decides and is asked; a person settles attempts with another amount."""
+        for reference, reported in self.network.status_of.items():
+            if reported.outcome is Outcome.PENDING:
+                self.network.status_of[reference] = StatusResult(Outcome.FAILED)
         for place in range(len(self.records.attempts)):
             self.ask(place)
         for attempt in self.records.attempts:
             if attempt.is_open:
-                amount = self.network.says[attempt.reference].echo.amount or attempt.amount
-                if attempt.spends:  # what is above that is for `adjust`
+                amount = self.network.status_of[attempt.reference].echo.amount or attempt.amount
+                if attempt.spends:  # an amount above that is a case for `adjust`
                     amount = min(amount, attempt.amount)
-                # `settle` looks among those that are open, and this is the first of them.
+                # `settle` takes one of the open attempts, and this is the first of them.
                 self.settle(0, Status.SUCCESSFUL, amount, force=True, at_once=False)
         assert not any(each.is_open for each in self.records.attempts)
 
-    def clearing_has_what_the_network_says(self) -> None:
-        """Only a success of another amount is otherwise, and listed for people."""
+    def clearing_agrees_with_the_network(self) -> None:
+        """Only a success of another amount differs, and is listed for people."""
         ours = [each for each in self.records.lines if each.manual is None]
         moved = self.moved(OF_NETWORKS, ours)
         for attempt in self.records.attempts:
-            said = self.network.says.get(attempt.reference)
+            reported = self.network.status_of.get(attempt.reference)
             listed = attempt.outcome is Outcome.SUCCEEDED and attempt.mismatch
-            if listed or said is None:
+            if listed or reported is None:
                 continue
-            amount = said.echo.amount if said.outcome is Outcome.SUCCEEDED else None
+            amount = reported.echo.amount if reported.outcome is Outcome.SUCCEEDED else None
             sign = 1 if attempt.spends else -1
             assert moved[attempt.network_transaction_id] == sign * (amount or 0), attempt
 
@@ -501,12 +498,12 @@ class OnTwoReplicas(Histories):
 pytestmark = pytest.mark.decision("D39", "D44", "D45")
 
 
-def test_in_memory() -> None:
+def test_random_histories_keep_the_invariants_in_memory() -> None:
     run_state_machine_as_test(Histories, settings=settings(stateful_step_count=40))
 
 
 @pytest.mark.parametrize("machine", [OnSqlite, OnPostgres, OnTwoReplicas])
-def test_in_a_database(machine: type[Histories]) -> None:
+def test_random_histories_keep_the_invariants_in_a_database(machine: type[Histories]) -> None:
     if machine is not OnSqlite:
         postgres.empty_database()  # skips the test if there is no Postgres
     fewer = max(2, settings().max_examples // 6)

@@ -47,7 +47,7 @@ def there(store: FailingStore) -> Server:
     return server(store, Behaviour())
 
 
-async def test_a_change_at_one_holds_at_all_when_it_returns_and_keeps_earlier_ones(
+async def test_a_change_applies_at_every_server_when_it_returns_and_keeps_earlier_ones(
     here: Server, there: Server
 ) -> None:
     await here.set_delay(5)
@@ -60,7 +60,7 @@ async def test_a_change_at_one_holds_at_all_when_it_returns_and_keeps_earlier_on
 
 
 @pytest.mark.parametrize(("joins", "delays"), [(False, (2000, 1000)), (True, (5, 5))])
-async def test_a_start_forgets_what_was_changed_unless_it_joins_servers_that_run(
+async def test_a_start_restores_the_configured_settings_unless_it_joins_other_servers(
     store: FailingStore, here: Server, *, joins: bool, delays: tuple[int, int]
 ) -> None:
     await here.set_delay(5)
@@ -72,23 +72,23 @@ async def test_a_start_forgets_what_was_changed_unless_it_joins_servers_that_run
     assert (late.delay, here.delay) == delays
 
 
-async def test_a_start_where_nothing_was_changed_announces_nothing(
+async def test_a_start_without_changed_settings_announces_nothing(
     store: FailingStore, here: Server
 ) -> None:
     """A server of an earlier release does not know the topic."""
-    heard: list[str] = []
+    announced: list[str] = []
 
     async def notice() -> None:
-        heard.append("behaviour")
+        announced.append("behaviour")
 
     store.watch_topic(Topic.BEHAVIOUR, notice)
 
     await here.control.start()
 
-    assert heard == []
+    assert announced == []
 
 
-async def test_what_is_refused_or_cannot_be_saved_changes_nothing(
+async def test_a_change_that_is_refused_or_not_saved_has_no_effect(
     store: FailingStore, here: Server, there: Server
 ) -> None:
     def refused(_now: Behaviour) -> Behaviour:
@@ -103,7 +103,7 @@ async def test_what_is_refused_or_cannot_be_saved_changes_nothing(
     assert (here.delay, there.delay) == (1000, 1000)
 
 
-async def test_what_is_changed_is_logged(here: Server, caplog: pytest.LogCaptureFixture) -> None:
+async def test_changed_settings_are_logged(here: Server, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "sandbox_sim"):
         await here.control.change(lambda now: replace(now, given={"settle_delay_ms": 5}))
         await here.control.undo()

@@ -1,4 +1,4 @@
-"""What a fault does to a request and its answer, and which fault is chosen."""
+"""The effects of a fault on a request and its answer, and the choice among several faults."""
 
 import math
 import random
@@ -29,13 +29,13 @@ def fault_rule(
     return rule(rule_id, kind=UserRuleKind.FAULT, effect={**plain, **effect}, times=times)
 
 
-def befallen(
+def injected(
     fault: dict[str, Any], draw: Callable[[], float] = lambda: 0.5, **effect: Any
 ) -> InjectedFault:
     return InjectedFault().with_rule(fault_rule(fault, **effect), draw)
 
 
-def met(each: UserRule, requests: int) -> list[bool]:
+def applications(each: UserRule, requests: int) -> list[bool]:
     """For each of this many requests, whether the fault applies."""
     fired = []
     for _ in range(requests):
@@ -44,9 +44,11 @@ def met(each: UserRule, requests: int) -> list[bool]:
     return fired
 
 
-def test_each_request_gets_it_or_each_third_or_some_by_chance() -> None:
-    assert met(fault_rule({"timeout": True}), 3) == [True] * 3
-    assert met(fault_rule({"timeout": True}, every=3), 7) == [False, False, True] * 2 + [False]
+def test_a_fault_applies_to_every_request_or_every_third_or_by_probability() -> None:
+    assert applications(fault_rule({"timeout": True}), 3) == [True] * 3
+    assert applications(fault_rule({"timeout": True}, every=3), 7) == [False, False, True] * 2 + [
+        False
+    ]
     chances = ((1, 0.999, True), (0, 0.0, False), (0.5, 0.499, True), (0.5, 0.5, False))
     for probability, drawn, fired in chances:
         rule = fault_rule({"timeout": True}, probability=probability)
@@ -65,22 +67,24 @@ class TestLatency:
             ({"lognormal_ms": {"median": 300_000, "sigma": 10}}, 0.99, 300_000),
         ],
     )
-    def test_how_long(self, latency: dict[str, Any], drawn: float, ms: float) -> None:
-        assert befallen({"latency": latency}, lambda: drawn).latency_ms == pytest.approx(ms)
+    def test_a_latency_is_fixed_uniform_or_lognormal(
+        self, latency: dict[str, Any], drawn: float, ms: float
+    ) -> None:
+        assert injected({"latency": latency}, lambda: drawn).latency_ms == pytest.approx(ms)
 
-    def test_half_of_the_lognormal_ones_are_longer_than_the_median(self) -> None:
+    def test_half_of_the_lognormal_latencies_are_longer_than_the_median(self) -> None:
         draw = random.Random(1).random
         latency = {"lognormal_ms": {"median": 90, "sigma": 0.4}}
 
-        drawn = [befallen({"latency": latency}, draw).latency_ms for _ in range(2000)]
+        drawn = [injected({"latency": latency}, draw).latency_ms for _ in range(2000)]
 
         assert median(drawn) == pytest.approx(90, rel=0.05)
         within = [90 * math.exp(-0.4) < ms < 90 * math.exp(0.4) for ms in drawn]
         assert sum(within) / 2000 == pytest.approx(0.68, abs=0.03)
 
-    def test_several_add_up_and_leave_the_rule_of_the_answer_alone(self) -> None:
+    def test_latencies_add_up_and_do_not_change_the_rule_of_the_answer(self) -> None:
         other = fault_rule({"latency": {"fixed_ms": 50.5}}, rule_id="F2")
-        fault = befallen({"latency": {"fixed_ms": 200}}).with_rule(other, lambda: 0.5)
+        fault = injected({"latency": {"fixed_ms": 200}}).with_rule(other, lambda: 0.5)
 
         assert (fault.latency_ms, fault.processed) == (250.5, True)
         assert fault.apply_to(ACCEPTED) == ACCEPTED._replace(
@@ -88,16 +92,16 @@ class TestLatency:
         )
 
 
-def test_a_refusal_is_too_many_requests_or_a_broken_server() -> None:
-    fault = befallen({"status": 429})
+def test_a_fault_refuses_a_request_with_status_429_or_a_server_error() -> None:
+    fault = injected({"status": 429})
     assert not fault.processed
     assert fault.refusal()._replace(why="") == Reply(
         "429", "fault", "", headers={"Retry-After": "1"}
     )
-    assert befallen({"status": 429}, retry_after_s=7).refusal().headers == {"Retry-After": "7"}
+    assert injected({"status": 429}, retry_after_s=7).refusal().headers == {"Retry-After": "7"}
 
     for status in (500, 502, 503):
-        fault = befallen({"status": status})
+        fault = injected({"status": status})
         reply = fault.refusal()
         assert (reply.code, reply.http_status, reply.rule) == ("500", status, "fault")
         assert "F1" in reply.why
@@ -105,23 +109,21 @@ def test_a_refusal_is_too_many_requests_or_a_broken_server() -> None:
 
 
 @pytest.mark.parametrize("loss", AnswerFault)
-def test_an_answer_is_lost_after_the_request_was_processed_or_the_request_never_arrives(
-    loss: AnswerFault,
-) -> None:
-    fault = befallen({loss.value: True})
-    told = fault.apply_to(ACCEPTED)
+def test_a_fault_loses_an_answer_after_or_instead_of_the_processing(loss: AnswerFault) -> None:
+    fault = injected({loss.value: True})
+    reply = fault.apply_to(ACCEPTED)
 
     assert (fault.processed, fault.answer_fault) == (True, loss)
-    assert told._replace(why="", warnings=()) == ACCEPTED._replace(rule="fault", why="")
-    assert told.why == "fault F1 affected the answer of rule sandbox.3: allowlisted number"
-    assert "the answer was" in told.warnings[0]
+    assert reply._replace(why="", warnings=()) == ACCEPTED._replace(rule="fault", why="")
+    assert reply.why == "fault F1 affected the answer of rule sandbox.3: allowlisted number"
+    assert "the answer was" in reply.warnings[0]
 
-    fault = befallen({loss.value: True}, processed=False)
-    told = fault.apply_to(fault.refusal())
+    fault = injected({loss.value: True}, processed=False)
+    reply = fault.apply_to(fault.refusal())
 
     assert not fault.processed
-    assert (told.code, told.rule) == ("500", "fault")
-    assert told.why == "fault F1 stopped the processing of the request"
+    assert (reply.code, reply.rule) == ("500", "fault")
+    assert reply.why == "fault F1 stopped the processing of the request"
 
 
 EFFECT: Final[Mapping[str, Any]] = {"fault": {"status": 503}, "probability": 1.0, "every": 1}
@@ -140,34 +142,34 @@ class Desk:
         effect = {**EFFECT, "fault": fault}
         return await self.rules.add(UserRuleKind.FAULT, Match(service_id=55), effect, times=1)
 
-    async def befalls(self, service_id: int) -> bool:
+    async def applies(self, service_id: int) -> bool:
         return await self.faults.choose(MatchFacts(service_id)) is not None
 
 
-async def test_the_store_is_asked_only_if_a_rule_that_is_not_used_up_is_for_the_request() -> None:
+async def test_the_store_is_read_only_if_a_fault_that_is_not_used_up_matches() -> None:
     desk = Desk()
     assert not desk.faults.loaded
     await desk.add()
     assert desk.faults.loaded
 
     desk.store.failures = 1
-    assert not await desk.befalls(56)
+    assert not await desk.applies(56)
     with pytest.raises(StoreError):
-        await desk.befalls(55)
-    assert await desk.befalls(55)
+        await desk.applies(55)
+    assert await desk.applies(55)
     desk.store.failures = 1
-    assert not await desk.befalls(55)
+    assert not await desk.applies(55)
 
 
-async def test_one_for_each_second_request_leaves_the_others_alone() -> None:
+async def test_a_fault_for_every_second_request_does_not_affect_the_others() -> None:
     desk = Desk()
     every_second = {**EFFECT, "every": 2}
     await desk.rules.add(UserRuleKind.FAULT, Match(service_id=55), every_second, times=None)
 
-    assert [await desk.befalls(55) for _ in range(4)] == [False, True] * 2
+    assert [await desk.applies(55) for _ in range(4)] == [False, True] * 2
 
 
-async def test_the_next_one_applies_where_another_server_used_the_first_up() -> None:
+async def test_the_next_fault_applies_if_another_server_used_up_the_first() -> None:
     desk = Desk()
     first = await desk.add()
     second = await desk.add()
@@ -179,7 +181,7 @@ async def test_the_next_one_applies_where_another_server_used_the_first_up() -> 
     assert fault.decided_by == second.id
 
 
-async def test_the_first_one_decides_and_every_delay_adds_up() -> None:
+async def test_the_first_fault_decides_and_every_latency_adds_up() -> None:
     desk = Desk()
     first, _, delay = [
         await desk.add(fault)

@@ -1,4 +1,4 @@
-"""How many rules users may set of each kind, and how they are taken out."""
+"""The number of rules that users may set of each kind, and their removal."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -47,7 +47,7 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> Rules:
     return Rules()
 
 
-async def test_there_are_so_many_of_a_kind_that_are_not_used_up(rules: Rules) -> None:
+async def test_the_limit_counts_the_rules_of_a_kind_that_are_not_used_up(rules: Rules) -> None:
     kept, used = await rules.add(), await rules.add(times=1)
     await rules.add(FAULT)
     with pytest.raises(TooManyUserRules):
@@ -60,7 +60,7 @@ async def test_there_are_so_many_of_a_kind_that_are_not_used_up(rules: Rules) ->
     assert sorted(await rules.ids()) == sorted([kept.id, new.id])
 
 
-async def test_they_are_listed_in_pages_and_removed_by_kind_and_id(rules: Rules) -> None:
+async def test_rules_are_listed_in_pages_and_removed_by_kind_and_id(rules: Rules) -> None:
     older, newer = await rules.add(), await rules.add()
     assert await rules.ids(limit=1) == [newer.id]
     assert await rules.ids(limit=1, after=newer.id) == [older.id]
@@ -74,9 +74,7 @@ async def test_they_are_listed_in_pages_and_removed_by_kind_and_id(rules: Rules)
     assert rules.rules.loaded[OVERRIDE] == []
 
 
-async def test_a_request_follows_the_next_one_where_another_server_used_the_first_up(
-    rules: Rules,
-) -> None:
+async def test_the_next_override_applies_if_another_server_used_up_the_first(rules: Rules) -> None:
     effect = {"outcome": {"response_code": "410"}, "delay_ms": 0, "callback": {}}
     first, second = [await rules.add(OVERRIDE, 1, effect) for _ in range(2)]
     await unit_of(rules.store).save_user_rule(first.counted(applied=True))

@@ -1,4 +1,4 @@
-"""How a clock can be set: away from the machine's time, or frozen."""
+"""The settings of a clock: a distance from the machine's time, or frozen."""
 
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ STATES = st.builds(ClockState, SPANS) | st.builds(
 
 
 @given(STATES, SPANS, SPANS)
-def test_it_moves_by_so_much_and_keeps_its_distance_while_it_goes(
+def test_a_moved_clock_keeps_its_distance_from_the_time_of_the_machine(
     state: ClockState, by: timedelta, passed: timedelta
 ) -> None:
     moved = state.moved(by)
@@ -27,7 +27,7 @@ def test_it_moves_by_so_much_and_keeps_its_distance_while_it_goes(
 
 
 @given(STATES, SPANS)
-def test_frozen_it_stands_still_where_it_was(state: ClockState, passed: timedelta) -> None:
+def test_a_frozen_clock_keeps_its_time(state: ClockState, passed: timedelta) -> None:
     frozen = state.frozen(MACHINE)
 
     assert frozen.now(MACHINE + passed) == state.now(MACHINE)
@@ -35,10 +35,10 @@ def test_frozen_it_stands_still_where_it_was(state: ClockState, passed: timedelt
 
 
 @given(STATES, SPANS, SPANS)
-def test_resumed_it_goes_on_from_there(
-    state: ClockState, stood: timedelta, passed: timedelta
+def test_a_resumed_clock_continues_from_its_frozen_time(
+    state: ClockState, frozen_for: timedelta, passed: timedelta
 ) -> None:
-    later = MACHINE + stood
+    later = MACHINE + frozen_for
 
     resumed = state.frozen(MACHINE).resumed(later)
 

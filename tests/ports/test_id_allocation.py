@@ -13,8 +13,6 @@ from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D18")
 
-SEED = 7
-
 AT_ONCE = 10
 
 
@@ -33,55 +31,55 @@ class Server:
 
     def __init__(self, store: FailingStore) -> None:
         self.clock = WatchedClock()
-        self.ids = RandomIds(SEED)
+        self.ids = RandomIds(seed=7)
         self.id_allocation = IdAllocation(store, self.clock, self.ids)
 
-    def given(self, count: int = AT_ONCE // 2) -> list[str]:
+    def made(self, count: int = AT_ONCE // 2) -> list[str]:
         return [self.ids.network_transaction_id() for _ in range(count)]
 
 
-async def test_servers_with_one_seed_give_other_ids_on_one_store_and_the_same_on_another(
+async def test_servers_with_one_seed_make_different_ids_on_one_store_and_equal_on_two(
     store: FailingStore,
 ) -> None:
     other_store = FailingStore(MemoryStore(WatchedClock()))
     servers = [Server(each) for each in (store, store, store, other_store)]
-    given = []
+    made = []
     for server in servers:
         await server.id_allocation.reserve()
-        given.append([*server.given(AT_ONCE), server.ids.record_id(), server.ids.request_id()])
+        made.append([*server.made(AT_ONCE), server.ids.record_id(), server.ids.request_id()])
 
-    first, *_, same = given
-    assert len({name for names in given[:3] for name in names}) == 3 * (AT_ONCE + 2)
+    first, *_, same = made
+    assert len({name for names in made[:3] for name in names}) == 3 * (AT_ONCE + 2)
     assert same == first
 
 
-async def test_more_are_reserved_while_they_are_given(store: FailingStore) -> None:
+async def test_more_numbers_are_reserved_while_ids_are_made(store: FailingStore) -> None:
     server = Server(store)
     await server.id_allocation.reserve()
     loop = asyncio.create_task(server.id_allocation.run_forever())
 
-    given: list[str] = []
+    made: list[str] = []
     for _ in range(10):
-        given += server.given(AT_ONCE // 2 + 1)
+        made += server.made(AT_ONCE // 2 + 1)
         await turns()
     loop.cancel()
 
-    assert len(set(given)) == 10 * (AT_ONCE // 2 + 1)
+    assert len(set(made)) == 10 * (AT_ONCE // 2 + 1)
 
 
-async def test_a_store_that_is_away_is_asked_again(
+async def test_a_reservation_is_repeated_while_the_store_is_away(
     store: FailingStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = Server(store)
     await server.id_allocation.reserve()
     store.failures = 2
-    given = server.given(AT_ONCE)
+    made = server.made(AT_ONCE)
     loop = asyncio.create_task(server.id_allocation.run_forever())
 
     await turns()
-    given += server.given()
+    made += server.made()
     loop.cancel()
 
-    assert len(set(given)) == AT_ONCE + AT_ONCE // 2
+    assert len(set(made)) == AT_ONCE + AT_ONCE // 2
     said = "no more ids could be reserved, trying again: the disk is full"
     assert caplog.messages == [said, said]

@@ -36,9 +36,9 @@ def transaction(operation: Operation = Operation.COLLECT, **fields: Any) -> Tran
 
     `fields` replace fields of the transaction or of its payment.
     """
-    asked = {name: fields.pop(name) for name in Payment._fields if name in fields}
+    of_payment = {name: fields.pop(name) for name in Payment._fields if name in fields}
     made = TransactionRecord(
-        payment(operation, **asked).redacted(), "12345678901", "sandbox_key", NOON
+        payment(operation, **of_payment).redacted(), "12345678901", "sandbox_key", NOON
     )
     return made._replace(**fields)
 

@@ -1,4 +1,4 @@
-"""The settings that can change while the server runs, and what they mean for the use cases."""
+"""The settings that can change while the server runs, as the use cases read them."""
 
 import json
 from dataclasses import fields, replace
@@ -17,7 +17,7 @@ from sandbox_sim.values.rate_limit import RateLimit
 
 
 @pytest.mark.decision("D10")
-def test_the_rate_limit_of_the_field_is_one_word_and_each_part_can_be_set_by_itself() -> None:
+def test_the_word_field_sets_the_rate_limit_and_each_part_can_be_set_alone() -> None:
     def limit(**given: Any) -> RateLimit | None:
         return Settings(**given).behaviour().rate_limit
 
@@ -27,7 +27,7 @@ def test_the_rate_limit_of_the_field_is_one_word_and_each_part_can_be_set_by_its
     assert load(flags={"rate_limit": "field"}).origins["rate_limit_per_minute"] == "rate_limit"
 
 
-def test_its_names_and_defaults_are_those_of_the_settings() -> None:
+def test_behaviour_has_the_names_and_defaults_of_the_settings() -> None:
     names = {each.name for each in fields(Behaviour)} - {"turned_on_by_lenient", "given"}
 
     assert names <= set(Settings.model_fields)
@@ -35,7 +35,7 @@ def test_its_names_and_defaults_are_those_of_the_settings() -> None:
 
 
 @pytest.mark.decision("D34")
-def test_it_has_what_lenient_turned_on_and_what_was_set_by_itself() -> None:
+def test_behaviour_has_the_settings_of_lenient_and_those_set_alone() -> None:
     behaviour = Settings(lenient=True, callback_profile=Profile.FLAT).behaviour()
 
     assert behaviour.accept_international
@@ -43,7 +43,7 @@ def test_it_has_what_lenient_turned_on_and_what_was_set_by_itself() -> None:
     assert behaviour.turned_on_by_lenient == ("accept_international",)
 
 
-def test_what_it_shows_is_read_back_from_json() -> None:
+def test_behaviour_is_read_back_from_its_json() -> None:
     behaviour = replace(
         Behaviour(),
         rate_limit_per_minute=0.5,
@@ -58,18 +58,20 @@ def test_what_it_shows_is_read_back_from_json() -> None:
     assert read == behaviour
     assert read.callbacks.profile is Profile.FLAT
     assert read.callbacks.profiles["*"] is Profile.SUPERSET
-    # Values of another release are ignored, and missing ones have their default.
-    assert Behaviour.parse({"of_tomorrow": 1, "settle_delay_ms": 5}) == Behaviour(settle_delay_ms=5)
+    # Unknown values are ignored, and missing ones have their default.
+    assert Behaviour.parse({"of_a_later_release": 1, "settle_delay_ms": 5}) == Behaviour(
+        settle_delay_ms=5
+    )
 
 
 @pytest.mark.decision("D10", "D29", "D30", "D33")
-def test_what_its_values_mean_for_the_use_cases() -> None:
+def test_behaviour_provides_limits_timeouts_schedule_and_keys() -> None:
     assert Behaviour().rate_limit is None
     assert Behaviour(rate_limit_per_minute=100).rate_limit == RateLimit(100, 20)
 
-    asks = Behaviour(approval="handset", approval_timeout_s=5)
-    assert asks.prompt_timeout == timedelta(seconds=5)
-    assert replace(asks, approval="auto").prompt_timeout is None
+    by_handset = Behaviour(approval="handset", approval_timeout_s=5)
+    assert by_handset.prompt_timeout == timedelta(seconds=5)
+    assert replace(by_handset, approval="auto").prompt_timeout is None
 
     retries = Behaviour(callback_attempts=2, callback_retry_interval_s=0.5, callback_timeout_s=1.5)
     assert retries.schedule == RetrySchedule(2, timedelta(seconds=0.5), timedelta(seconds=1.5))

@@ -1,4 +1,4 @@
-"""The attempts at a callback, and the result of each."""
+"""Callbacks: the attempts at each and their results."""
 
 import hashlib
 import hmac
@@ -11,23 +11,14 @@ from hypothesis import given, strategies as st
 from sandbox_sim.callbacks import bodies
 from sandbox_sim.records import callbacks
 from sandbox_sim.records.behaviour import Behaviour
-from sandbox_sim.records.callbacks import (
-    CallbackRecord,
-    DeliveryState,
-    Profile,
-    ReceiverResponse,
-)
+from sandbox_sim.records.callbacks import CallbackRecord, DeliveryState, Profile, ReceiverResponse
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.peer_input import read_json
 from tests.records.samples import NOON, SETTLED, settled
 
 SCHEDULE = Behaviour().schedule
 
-TAKEN = ReceiverResponse(200, "thanks", 12)
-
 REFUSED = ReceiverResponse(500, "sorry", 34)
-
-STATUS_CODES = st.none() | st.integers(200, 599)
 
 
 def composed(profile: Profile = Profile.TRANS, secret_key: str | None = "secret") -> CallbackRecord:
@@ -41,9 +32,7 @@ def five_minutes(times: int) -> timedelta:
 @pytest.mark.spec("delivery.1", "delivery.3")
 @pytest.mark.decision("D18", "D27", "D29")
 @pytest.mark.parametrize("profile", Profile)
-def test_a_callback_has_the_body_of_its_profile_and_is_signed_over_these_very_bytes(
-    profile: Profile,
-) -> None:
+def test_a_callback_has_the_body_of_its_profile_and_its_signature(profile: Profile) -> None:
     callback = composed(profile)
     sent = read_json(callback.body)
 
@@ -60,7 +49,7 @@ def test_a_callback_has_the_body_of_its_profile_and_is_signed_over_these_very_by
 
 @pytest.mark.spec("delivery.2", "limits")
 @pytest.mark.decision("D30")
-def test_three_attempts_five_minutes_apart_of_thirty_seconds_each() -> None:
+def test_a_callback_has_three_attempts_of_thirty_seconds_five_minutes_apart() -> None:
     assert (SCHEDULE.attempts, SCHEDULE.interval) == (3, timedelta(minutes=5))
     assert SCHEDULE.timeout == timedelta(seconds=30)
     assert (callbacks.KEPT_BODY_BYTES, callbacks.KEPT_CALLBACKS) == (4096, 10_000)
@@ -87,7 +76,7 @@ def test_three_attempts_five_minutes_apart_of_thirty_seconds_each() -> None:
         (None, "no answer within 30 s"),
     ],
 )
-def test_any_2xx_acknowledges_and_nothing_else_does(status_code: int | None, verdict: str) -> None:
+def test_only_a_2xx_status_acknowledges_a_callback(status_code: int | None, verdict: str) -> None:
     response = ReceiverResponse(status_code, "said", 34, problem="no answer within 30 s")
     callback = composed().with_attempt(response, SETTLED, SCHEDULE)
 
@@ -102,8 +91,8 @@ def test_any_2xx_acknowledges_and_nothing_else_does(status_code: int | None, ver
 
 
 @pytest.mark.decision("D18", "D30")
-@given(st.lists(STATUS_CODES, max_size=5), st.integers(1, 5))
-def test_attempts_change_where_a_callback_stands_and_never_what_it_says(
+@given(st.lists(st.none() | st.integers(200, 599), max_size=5), st.integers(1, 5))
+def test_attempts_change_the_state_of_a_callback_and_not_its_body(
     status_codes: list[int | None], attempts: int
 ) -> None:
     before = callback = composed()
@@ -111,9 +100,8 @@ def test_attempts_change_where_a_callback_stands_and_never_what_it_says(
     for status_code in status_codes:
         if not callback.state.is_waiting:
             break
-        callback = callback.with_attempt(
-            ReceiverResponse(status_code, "", 1, "gone"), SETTLED, schedule
-        )
+        response = ReceiverResponse(status_code, "", 1, "gone")
+        callback = callback.with_attempt(response, SETTLED, schedule)
 
     assert (callback.body, callback.signature) == (before.body, before.signature)
     assert len(callback.attempts) <= attempts
@@ -133,7 +121,7 @@ def test_attempts_change_where_a_callback_stands_and_never_what_it_says(
         (DeliveryState.DROPPED, False, False),
     ],
 )
-def test_a_state_says_whether_an_attempt_follows_and_whether_one_was_refused(
+def test_a_state_shows_whether_an_attempt_follows_and_whether_one_was_refused(
     state: DeliveryState, *, waiting: bool, unacknowledged: bool
 ) -> None:
     assert (state.is_waiting, state.is_unacknowledged) == (waiting, unacknowledged)
@@ -141,10 +129,10 @@ def test_a_state_says_whether_an_attempt_follows_and_whether_one_was_refused(
 
 
 @pytest.mark.decision("D30")
-def test_a_person_has_it_sent_again_or_its_next_attempt_made_sooner() -> None:
-    """Sent again it is pending only if it was never tried."""
+def test_a_callback_can_be_sent_again_or_its_next_attempt_made_earlier() -> None:
+    """A callback that is sent again is pending only if it was never tried."""
     held = composed()._replace(held=True)
-    tried = held.with_attempt(TAKEN, SETTLED, SCHEDULE)
+    tried = held.with_attempt(ReceiverResponse(200, "thanks", 12), SETTLED, SCHEDULE)
     for callback, state in ((held, "pending"), (tried, "retrying")):
         again = callback.to_resend(None)
         assert (again.state, again.held) == (state, False)
@@ -152,12 +140,12 @@ def test_a_person_has_it_sent_again_or_its_next_attempt_made_sooner() -> None:
     refused = held.with_attempt(REFUSED, SETTLED, SCHEDULE)
     refused = refused.with_attempt(REFUSED, SETTLED, SCHEDULE)
     first, second = refused.attempts
-    sooner = refused.next_attempt(NOON)
-    assert sooner.attempts == (first, second._replace(next_attempt_at=NOON))
-    assert not sooner.held
+    earlier = refused.next_attempt(NOON)
+    assert earlier.attempts == (first, second._replace(next_attempt_at=NOON))
+    assert not earlier.held
 
 
-def test_a_reset_of_all_or_of_its_service_deletes_it_in_mode_s() -> None:
+def test_a_reset_of_all_or_of_its_service_deletes_a_callback_of_mode_s() -> None:
     sandbox, live = composed(), composed()._replace(mode=ServiceMode.PRODUCTION)
 
     assert [sandbox.is_reset_with(each) for each in (None, 55, 56)] == [True, True, False]

@@ -1,4 +1,4 @@
-"""What is kept of exchanges: no secrets, the parts of messages, and notifications (D39)."""
+"""Exchanges are kept without secrets; the parts of messages; notifications (D39)."""
 
 import base64
 import json
@@ -26,7 +26,7 @@ from tests.production.samples import NOON
 SECRET = 'ca"na ry/ö-7f3a'
 
 FORMS = {
-    "as it is": SECRET,
+    "plain": SECRET,
     "in an address": quote(SECRET, safe=""),
     "in JSON": json.dumps(SECRET),
     "in Base64": base64.b64encode(SECRET.encode()).decode(),
@@ -35,7 +35,7 @@ FORMS = {
 
 @pytest.mark.decision("D38", "D39")
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_a_secret_is_found_however_it_is_written(form: str) -> None:
+def test_a_secret_is_scrubbed_in_every_encoding(form: str) -> None:
     scrubbed = Scrubber([SECRET]).text(f"before {form} after")
 
     assert scrubbed.startswith("before ")
@@ -45,12 +45,12 @@ def test_a_secret_is_found_however_it_is_written(form: str) -> None:
 
 @pytest.mark.decision("D38", "D39")
 @given(st.text(min_size=4), st.text(), st.text())
-def test_no_secret_survives(secret: str, before: str, after: str) -> None:
+def test_a_scrubbed_text_does_not_contain_the_secret(secret: str, before: str, after: str) -> None:
     assert secret not in Scrubber([secret]).text(f"{before}{secret}{after}").replace("***", "")
 
 
 @pytest.mark.decision("D38")
-def test_credentials_and_cards_are_scrubbed_before_anybody_knows_them() -> None:
+def test_credentials_and_cards_are_scrubbed_without_a_list_of_secrets() -> None:
     headers = [("Authorization", "Bearer t0ken"), ("X-Reference-Id", "R1"), ("Set-Cookie", "a=b")]
     body = b'{"access_token": "ey\\"J0", "expires_in": 3600}'
     card = b'{"customer_number": "4111111111111111"}'
@@ -65,7 +65,7 @@ def test_credentials_and_cards_are_scrubbed_before_anybody_knows_them() -> None:
 
 
 @pytest.mark.decision("D38", "D39")
-def test_a_secret_that_the_cut_goes_through_does_not_survive() -> None:
+def test_a_secret_at_the_cut_of_a_long_body_is_scrubbed() -> None:
     body = b"x" * (KEPT_BYTES - 5) + b"secret-value"
 
     assert "secr" not in Scrubber(["secret-value"]).body(body)
@@ -110,7 +110,7 @@ def test_a_message_arrived_when_all_its_parts_did_and_failed_when_one_did(
 ) -> None:
     for order in permutations(parts(*outcomes, total=total)):
         assert together(order) is expected
-        assert together([*order[:1], *order]) is expected, "one that is known twice counts once"
+        assert together([*order[:1], *order]) is expected, "a part that is known twice counts once"
 
 
 @pytest.mark.parametrize("first", [ARRIVED, FAILED])
@@ -142,7 +142,7 @@ def test_only_a_proven_notification_counts(
     assert standing(trust, verified=verified, has_status=has_status) is expected
 
 
-def test_one_that_fits_no_attempt_yet_is_tried_again_for_a_day() -> None:
+def test_a_notification_that_matches_no_attempt_is_tried_again_for_a_day() -> None:
     waits = []
     for tries in range(12):
         due = next_match(NOON, tries, NOON)

@@ -1,4 +1,4 @@
-"""A search matches exact values of fields; words stand for fixed values, and others are refused."""
+"""A search matches exact values of fields; a field with fixed values refuses all others."""
 
 import re
 
@@ -29,11 +29,11 @@ DOCUMENT = {"service_id": 55, "signed": True, "error": None, "body": {"amount": 
         ({"nothing": None}, False),
     ],
 )
-def test_every_field_must_have_that_very_value(match: dict[str, object], expected: bool) -> None:
+def test_every_field_must_have_the_exact_value(match: dict[str, object], expected: bool) -> None:
     assert matches(DOCUMENT, match) is expected
 
 
-def test_the_fields_that_can_be_asked_for_are_those_that_are_shown() -> None:
+def test_a_search_accepts_the_fields_that_are_shown() -> None:
     callback = bodies.compose(transaction(), callbacks.Profile.TRANS, None, "C1", NOON)
 
     assert tuple(transactions.shown(transaction(), NOON)) == TRANSACTIONS.fields
@@ -45,7 +45,7 @@ STATUS = transactions.STATUS_VALUES
 
 
 @pytest.mark.parametrize("given", ["paid", "Failed", "", "0", 0, 1.5, True, None, [], {}])
-def test_a_value_that_cannot_be_is_refused_with_the_list(given: object) -> None:
+def test_an_unknown_value_is_refused_with_the_list_of_values(given: object) -> None:
     listed = "000 (successful), 001 (failed), 002 (pending), 003 (cancelled)"
 
     with pytest.raises(
@@ -54,7 +54,7 @@ def test_a_value_that_cannot_be_is_refused_with_the_list(given: object) -> None:
         STATUS.read("status", given)
 
 
-def test_none_is_a_value_where_a_record_may_have_none_and_a_long_one_is_shown_in_part() -> None:
+def test_null_is_a_value_of_an_optional_field_and_an_error_shortens_a_long_value() -> None:
     operation = journal.FIELD_VALUES["operation"]
 
     assert operation.read("operation", None) is None
@@ -74,14 +74,14 @@ def test_none_is_a_value_where_a_record_may_have_none_and_a_long_one_is_shown_in
         (journal.FIELD_VALUES, "code", "999"),
     ],
 )
-def test_every_kind_of_record_knows_its_values(
+def test_every_kind_of_record_refuses_unknown_values(
     fields: dict[str, FieldValues], name: str, value: str
 ) -> None:
     with pytest.raises(ImpossibleValue, match=f"{name} '{value}' is not one of "):
         read_match(fields, {name: value})
 
 
-def test_other_fields_take_anything_and_words_are_read() -> None:
+def test_a_status_is_read_from_its_word_and_other_fields_take_any_value() -> None:
     match = {"reference": "nothing", "status": "failed", "body.status": "zzz"}
 
     assert read_match(transactions.FIELD_VALUES, match) == {**match, "status": "001"}

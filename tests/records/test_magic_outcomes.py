@@ -1,4 +1,4 @@
-"""How the table of magic outcomes is read."""
+"""The table of magic outcomes."""
 
 from decimal import Decimal
 
@@ -12,7 +12,7 @@ from tests.records.samples import payment
 pytestmark = pytest.mark.decision("D35")
 
 
-def test_ten_digits_or_more_are_a_number_and_less_is_an_amount_which_is_compared_as_one() -> None:
+def test_a_key_of_ten_or_more_digits_is_a_number_and_a_shorter_key_an_amount() -> None:
     magic = MagicOutcomes.parse({"0244000003": "003", "200000000003": "001", "13.37": "001"})
 
     assert magic.by_number == {"233244000003": "003", "200000000003": "001"}
@@ -29,7 +29,7 @@ def test_ten_digits_or_more_are_a_number_and_less_is_an_amount_which_is_compared
         ({"0244000001": "016"}, "016", "gives 016 to this number"),
     ],
 )
-def test_the_answer_names_the_setting_and_what_chose_the_outcome(
+def test_the_answer_names_the_setting_and_the_matching_number_or_amount(
     table: dict[str, str], code: str, why: str
 ) -> None:
     answer = decide(payment(), Behaviour(magic_outcomes=table), Facts())
@@ -38,7 +38,7 @@ def test_the_answer_names_the_setting_and_what_chose_the_outcome(
     assert answer.why == f"the setting magic_outcomes {why}"
 
 
-def test_another_key_or_outcome_is_refused() -> None:
+def test_an_invalid_key_or_outcome_is_refused() -> None:
     for key in ("", "x", "0", "-1", "NaN", "Infinity", "+233244000003x"):
         with pytest.raises(ValueError, match="must be a number such as 0244000003, or an amount"):
             MagicOutcomes.parse({key: "001"})

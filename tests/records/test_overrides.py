@@ -1,4 +1,4 @@
-"""Overrides: what they can ask for, which requests they are for, and how often they apply."""
+"""Overrides: their effects, the requests that they match, and how often they apply."""
 
 import re
 from datetime import timedelta
@@ -38,11 +38,11 @@ PENDING = Override("O1", Status.PENDING)
         Override("O1", callback=CallbackBehaviour(False, 3, 20, True, True, Profile.EVENT, True)),
     ],
 )
-def test_it_is_read_as_it_is_shown(override: Override) -> None:
+def test_an_override_is_read_back_from_its_shown_form(override: Override) -> None:
     assert repr(parse_override(override.shown())) == repr(override)
 
 
-def test_it_is_shown_by_what_it_asks_for() -> None:
+def test_an_override_shows_its_outcome_delay_and_callback() -> None:
     assert Override("O1", Status.FAILED, callback=CallbackBehaviour(duplicate=2)).shown() == {
         "id": "O1",
         "outcome": {"status": "001"},
@@ -52,7 +52,7 @@ def test_it_is_shown_by_what_it_asks_for() -> None:
 
 
 @pytest.mark.decision("D31")
-def test_its_transaction_becomes_what_it_says() -> None:
+def test_an_override_sets_the_final_status_of_its_transaction() -> None:
     assert transaction().final_status is Status.SUCCESSFUL
     assert transaction(override=Override("O1", delay_ms=5)).final_status is Status.SUCCESSFUL
     for status in Status:
@@ -61,7 +61,7 @@ def test_its_transaction_becomes_what_it_says() -> None:
 
 @pytest.mark.decision("D6")
 @pytest.mark.parametrize("operation", Operation)
-def test_the_code_that_it_asks_for(operation: Operation) -> None:
+def test_an_override_answers_with_its_response_code(operation: Operation) -> None:
     """For each code of success, a payment gets the code of its own operation."""
     for code in CATALOGUE:
         override = Override("O1", response_code=code)
@@ -93,21 +93,20 @@ def test_the_code_that_it_asks_for(operation: Operation) -> None:
         (Override("O1", response_code="389"), {*ACCEPTANCE, Operation.BULK_SMS}),
         (Override("O1", response_code="237"), {*ACCEPTANCE, Operation.SMS, Operation.BULK_SMS}),
         (Override("O1", response_code="202"), set(ACCEPTANCE)),
-        (
-            Override("O1", response_code="000"),
-            {*ACCEPTANCE, Operation.STATUS, Operation.BALANCE},
-        ),
+        (Override("O1", response_code="000"), {*ACCEPTANCE, Operation.STATUS, Operation.BALANCE}),
         (Override("O1", response_code="370"), {Operation.SMS, Operation.BULK_SMS}),
         (Override("O1", Status.FAILED, "000"), set(ACCEPTANCE)),
     ],
 )
-def test_which_operations_it_is_for(override: Override, concerned: set[Operation]) -> None:
+def test_an_override_applies_to_the_operations_that_its_effect_suits(
+    override: Override, concerned: set[Operation]
+) -> None:
     assert {each for each in Operation if override.applies_to(each)} == concerned
     assert override.applies_to(None) is False
 
 
-def asking(**asked: Any) -> Override:
-    return Override("", **asked)
+def asking(**fields: Any) -> Override:
+    return Override("", **fields)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +143,9 @@ def asking(**asked: Any) -> Override:
         ),
     ],
 )
-def test_what_cannot_be_had(override: Override, operation: Operation | None, named: str) -> None:
+def test_a_contradictory_override_is_refused_with_the_field(
+    override: Override, operation: Operation | None, named: str
+) -> None:
     assert re.search(rf"{named}\b", contradiction(override, operation) or "")
 
 
@@ -169,39 +170,34 @@ def test_what_cannot_be_had(override: Override, operation: Operation | None, nam
         (asking(status=Status.PENDING, callback=CallbackBehaviour(drop=True)), None),
     ],
 )
-def test_what_can(override: Override, operation: Operation | None) -> None:
+def test_a_consistent_override_is_accepted(override: Override, operation: Operation | None) -> None:
     assert contradiction(override, operation) is None
 
 
-class TestCallbacks:
-    @pytest.mark.parametrize(
-        ("manner", "kind", "after"),
-        [
-            (CallbackBehaviour(), JobKind.DELIVER, timedelta()),
-            (CallbackBehaviour(delay_ms=1500), JobKind.DELIVER, timedelta(seconds=1.5)),
-            (CallbackBehaviour(reorder=True), JobKind.RELEASE, MAX_REORDER_WAIT),
-        ],
-    )
-    def test_when_it_leaves(
-        self, manner: CallbackBehaviour, kind: JobKind, after: timedelta
-    ) -> None:
-        assert manner.delivery_job(callback(), NOW) == Job(NOW + after, kind, 55, "C1")
-        assert CallbackBehaviour(drop=True).delivery_job(callback(), NOW) is None
-
-    def test_it_says_why_it_behaves_so(self) -> None:
-        drops = Override("O1", Status.FAILED, callback=CallbackBehaviour(drop=True))
-        reorders = Override("O1", callback=CallbackBehaviour(reorder=True, duplicate=2))
-
-        dropped, held = drops.applied_to(callback()), reorders.applied_to(callback())
-
-        assert (dropped.state, dropped.held) == (DeliveryState.DROPPED, False)
-        assert dropped.note == "override O1 asks for status 001, callback drop"
-        assert (held.state, held.held) == (DeliveryState.PENDING, True)
-        assert held.note == "override O1 asks for callback duplicate 2, callback reorder"
-        assert Override("O1", Status.FAILED).applied_to(callback()) == callback()
+def test_a_callback_behaviour_sets_the_time_of_delivery() -> None:
+    for behaviour, kind, after in (
+        (CallbackBehaviour(), JobKind.DELIVER, timedelta()),
+        (CallbackBehaviour(delay_ms=1500), JobKind.DELIVER, timedelta(seconds=1.5)),
+        (CallbackBehaviour(reorder=True), JobKind.RELEASE, MAX_REORDER_WAIT),
+    ):
+        assert behaviour.delivery_job(callback(), NOW) == Job(NOW + after, kind, 55, "C1")
+    assert CallbackBehaviour(drop=True).delivery_job(callback(), NOW) is None
 
 
-ASKED = MatchFacts(55, Operation.COLLECT, "T1", ("0244000001",), "MTN", Decimal("10.50"))
+def test_a_callback_notes_the_override_that_changed_it() -> None:
+    drops = Override("O1", Status.FAILED, callback=CallbackBehaviour(drop=True))
+    reorders = Override("O1", callback=CallbackBehaviour(reorder=True, duplicate=2))
+
+    dropped, held = drops.applied_to(callback()), reorders.applied_to(callback())
+
+    assert (dropped.state, dropped.held) == (DeliveryState.DROPPED, False)
+    assert dropped.note == "override O1 asks for status 001, callback drop"
+    assert (held.state, held.held) == (DeliveryState.PENDING, True)
+    assert held.note == "override O1 asks for callback duplicate 2, callback reorder"
+    assert Override("O1", Status.FAILED).applied_to(callback()) == callback()
+
+
+REQUEST = MatchFacts(55, Operation.COLLECT, "T1", ("0244000001",), "MTN", Decimal("10.50"))
 
 
 @pytest.mark.parametrize(
@@ -230,13 +226,13 @@ ASKED = MatchFacts(55, Operation.COLLECT, "T1", ("0244000001",), "MTN", Decimal(
         ({"service_id": 55, "nw": "VOD"}, False),
     ],
 )
-def test_a_rule_is_for_requests_that_have_all_it_names(match: dict[str, Any], fits: bool) -> None:
-    assert parse_match(match).matches(ASKED) is fits
-    assert parse_match(match).matches(MatchFacts()) is (match == {}), "which says none of it"
+def test_a_rule_matches_requests_with_every_named_field(match: dict[str, Any], fits: bool) -> None:
+    assert parse_match(match).matches(REQUEST) is fits
+    assert parse_match(match).matches(MatchFacts()) is (match == {}), "a request without fields"
 
 
-def test_a_number_is_found_among_recipients_and_a_card_by_what_is_kept_of_it() -> None:
-    bulk = ASKED._replace(parties=("0244000001", "0200000002"))
+def test_a_match_finds_a_number_among_recipients_and_a_card_by_its_masked_number() -> None:
+    bulk = REQUEST._replace(parties=("0244000001", "0200000002"))
     card = parse_match({"customer_number": "4111111111111111"})
 
     assert Match(customer_number="233200000002").matches(bulk)
@@ -244,8 +240,8 @@ def test_a_number_is_found_among_recipients_and_a_card_by_what_is_kept_of_it() -
     assert not parse_match({"customer_number": ""}).matches(MatchFacts())
     assert card.customer_number == "411111******1111"
     assert parse_match(card.shown()) == card
-    assert card.matches(ASKED._replace(parties=("4111111111111111",)))
-    assert not card.matches(ASKED._replace(parties=("4242424242424242",)))
+    assert card.matches(REQUEST._replace(parties=("4111111111111111",)))
+    assert not card.matches(REQUEST._replace(parties=("4242424242424242",)))
 
 
 def test_a_match_is_shown_as_it_was_given() -> None:
@@ -255,7 +251,7 @@ def test_a_match_is_shown_as_it_was_given() -> None:
     assert parse_match({"amount": 5}).shown() == {"amount": {"min": 5.0, "max": 5.0}}
 
 
-def test_a_rule_applies_so_many_times_however_often_it_is_met() -> None:
+def test_a_rule_is_used_up_when_it_applied_the_given_number_of_times() -> None:
     twice = rule(times=2).counted(applied=True).counted(applied=False)
     assert (twice.seen, twice.used, twice.used_up) == (2, 1, False)
 

@@ -1,4 +1,4 @@
-"""SMS: what the sandbox answers to a send, and the life of a message."""
+"""SMS: the answer of the sandbox to a send, and the states of a message."""
 
 from datetime import timedelta
 from typing import Any
@@ -49,9 +49,9 @@ def code(recipients: object, **fields: Any) -> str:
 @pytest.mark.spec("sandbox.1", "endpoint.9", "endpoint.10")
 @pytest.mark.decision("D11", "D24")
 @pytest.mark.parametrize("bulk", [False, True])
-def test_recipients_are_taken_in_either_form_and_each_counts(bulk: bool) -> None:
+def test_recipients_are_accepted_in_either_form_and_duplicates_count(bulk: bool) -> None:
     assert decide(["0244000001", "233200000002", "0244000001"], bulk=bulk) == [
-        *("233244000001", "233200000002", "233244000001"),
+        *("233244000001", "233200000002", "233244000001")
     ]
 
 
@@ -98,12 +98,12 @@ def test_a_send_needs_an_approved_sender_and_a_text(
         pytest.param(["Ama"], id="a name"),
     ],
 )
-def test_recipients_that_are_missing_or_invalid(recipients: object) -> None:
+def test_missing_or_invalid_recipients_are_rejected(recipients: object) -> None:
     assert code(recipients) == "389"
 
 
 @pytest.mark.spec("endpoint.10", "limits", "codes")
-def test_a_bulk_takes_at_most_1000_recipients_and_names_a_bad_one_by_its_place() -> None:
+def test_a_bulk_takes_at_most_1000_recipients_and_names_the_index_of_a_bad_one() -> None:
     counts = {1: "370", 1000: "370", 1001: "390"}
     refused = decide([ALLOWED, 244000001])
 
@@ -114,8 +114,8 @@ def test_a_bulk_takes_at_most_1000_recipients_and_names_a_bad_one_by_its_place()
 
 @pytest.mark.spec("sandbox.1", "codes")
 @pytest.mark.decision("D24")
-def test_one_number_off_the_allowlist_rejects_the_whole_send_and_is_named() -> None:
-    """In a bulk it needs 9 to 15 digits, with or without a plus; a single send takes any text."""
+def test_a_number_off_the_allowlist_rejects_the_whole_send_and_is_named() -> None:
+    """A bulk needs 9 to 15 digits, with or without a plus; a single send takes any text."""
     digits = ("024400001", "024400000100000")
     valid = (*digits, *(f"+{each}" for each in digits), "+233244000001", STRANGER)
     for bulk, numbers in ((True, valid), (False, (*valid, "233540000001", "Ama", ""))):
@@ -141,7 +141,7 @@ def test_one_number_off_the_allowlist_rejects_the_whole_send_and_is_named() -> N
         ("Shop", [ALLOWED] * 1000, "", "371", "D24"),
     ],
 )
-def test_of_several_faults_the_first_in_order_is_named_with_its_rule(
+def test_a_rejection_names_the_rule_of_the_first_of_several_faults(
     sender_id: str, recipients: list[str], msg_body: str, code: str, rule: str
 ) -> None:
     approved = frozenset({"Shop"})
@@ -183,7 +183,7 @@ def test_each_status_has_a_letter_and_a_page_costs_a_unit() -> None:
 @pytest.mark.spec("states.sms", "sandbox.2")
 @pytest.mark.decision("D25")
 @pytest.mark.parametrize("digit", "0123456789")
-def test_last_digit_9_is_refunded_and_any_other_is_sent(digit: str) -> None:
+def test_a_message_to_last_digit_9_is_refunded_and_any_other_is_sent(digit: str) -> None:
     settled = message(customer_number=f"23324400000{digit}").settled(LATER)
     ended = (SmsStatus.REFUNDED, None) if digit == "9" else (SmsStatus.SENT, LATER)
 

@@ -1,4 +1,4 @@
-"""The names of snapshots, and how the times of restored records move."""
+"""The names of snapshots, and the times of restored records."""
 
 from datetime import timedelta
 from typing import Any
@@ -38,7 +38,7 @@ from tests.stores.two_services import TRIED
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_its_times_are_later_and_all_else_is_as_it_was(record: Any, times: set[str]) -> None:
+def test_a_shift_moves_the_times_of_a_record_and_nothing_else(record: Any, times: set[str]) -> None:
     moved = with_times_shifted(record, timedelta(hours=2))
 
     later = {name: getattr(record, name) + timedelta(hours=2) for name in times}
@@ -46,19 +46,15 @@ def test_its_times_are_later_and_all_else_is_as_it_was(record: Any, times: set[s
     assert type(moved) is type(record)
 
 
-def test_records_inside_of_it_move_too() -> None:
+def test_a_shift_moves_the_times_of_contained_records() -> None:
     by = timedelta(minutes=1)
+    record, moved = callback(attempts=(TRIED,)), with_times_shifted(posting(), by)
 
-    assert with_times_shifted(callback(attempts=(TRIED,)), by).attempts == (
-        with_times_shifted(TRIED, by),
-    )
-    assert with_times_shifted(LedgerLine(1, posting()), by) == LedgerLine(
-        1, with_times_shifted(posting(), by)
-    )
-    record = callback(attempts=(TRIED,))
-    assert with_times_shifted(record, timedelta()) is record, "where no time has gone by"
+    assert with_times_shifted(record, by).attempts == (with_times_shifted(TRIED, by),)
+    assert with_times_shifted(LedgerLine(1, posting()), by) == LedgerLine(1, moved)
+    assert with_times_shifted(record, timedelta()) is record, "a shift by zero changes nothing"
 
 
-def test_names() -> None:
+def test_the_name_of_a_snapshot_has_1_to_255_letters_digits_or_marks() -> None:
     assert all(map(is_valid_name, ("a", "before.v1_2-x", "A" * 255)))
     assert not any(map(is_valid_name, ("", "a b", "A" * 256, "a/b", "é", "a\n")))

@@ -1,4 +1,4 @@
-"""The words that stores keep and the control API shows: those of every release."""
+"""The words that stores keep and the control API shows, which no release may change."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""A payment and how it is shown; the life of its transaction: pending, then decided for good."""
+"""A payment and how it is shown; its transaction is pending, and then decided once."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -37,7 +37,7 @@ IN_CALLBACKS = {**MESSAGE, "000": "SUCCESS"}
 @pytest.mark.spec("states.transactions")
 @pytest.mark.parametrize("to", DECIDED)
 @pytest.mark.parametrize("at", [NOON, SETTLED])
-def test_a_pending_transaction_is_decided_once_and_remembers_when(to: Status, at: datetime) -> None:
+def test_a_pending_transaction_is_decided_once_and_keeps_the_time(to: Status, at: datetime) -> None:
     before = transaction()
     decided = before.moved(to, at)
 
@@ -50,16 +50,16 @@ def test_a_pending_transaction_is_decided_once_and_remembers_when(to: Status, at
 
 @pytest.mark.spec("states.transactions")
 @given(st.lists(st.sampled_from(Status), max_size=8))
-def test_of_any_row_of_wishes_the_first_decision_counts(wishes: list[Status]) -> None:
+def test_the_first_of_several_decisions_counts(statuses: list[Status]) -> None:
     subject = transaction()
-    for second, wish in enumerate(wishes):
+    for second, status in enumerate(statuses):
         before = subject
         try:
-            subject = subject.moved(wish, NOON + timedelta(seconds=second))
+            subject = subject.moved(status, NOON + timedelta(seconds=second))
         except IllegalTransition:
             assert subject == before
 
-    first = next((wish for wish in wishes if wish is not Status.PENDING), Status.PENDING)
+    first = next((status for status in statuses if status is not Status.PENDING), Status.PENDING)
     assert subject.status is first
     assert len(subject.timeline) == (1 if first is Status.PENDING else 2)
 
@@ -68,7 +68,7 @@ def test_of_any_row_of_wishes_the_first_decision_counts(wishes: list[Status]) ->
 @pytest.mark.decision("D15", "D40")
 @pytest.mark.parametrize("mode", ServiceMode)
 @pytest.mark.parametrize("status", Status)
-def test_sandbox_answers_for_15_minutes_and_may_then_drop_what_is_final(
+def test_the_sandbox_answers_for_15_minutes_and_may_then_drop_final_transactions(
     mode: ServiceMode, status: Status
 ) -> None:
     subject = transaction(mode=mode, status=status)
@@ -83,7 +83,7 @@ def test_sandbox_answers_for_15_minutes_and_may_then_drop_what_is_final(
 
 
 @pytest.mark.decision("D40")
-def test_time_settles_what_is_pending_and_not_left_to_a_person() -> None:
+def test_a_pending_transaction_settles_by_itself_unless_left_to_a_person() -> None:
     assert transaction().settles_by_itself
     assert not transaction(by_hand=True).settles_by_itself
     assert not transaction(status=Status.CANCELLED, by_hand=False).settles_by_itself
@@ -93,15 +93,15 @@ def test_time_settles_what_is_pending_and_not_left_to_a_person() -> None:
 
 @pytest.mark.decision("D38")
 @pytest.mark.parametrize("field", ["callback_url", "landing_page"])
-def test_the_secrets_of_an_address_are_kept_apart_from_what_is_shown(field: str) -> None:
+def test_the_secrets_of_an_address_are_kept_apart_from_the_shown_payment(field: str) -> None:
     address: Any = {field: "http://ama:s3same@shop.test/hook"}
-    asked = payment(**address)
-    started = TransactionRecord.start(asked, "12345678901", "sandbox_key", NOON)
+    given = payment(**address)
+    started = TransactionRecord.start(given, "12345678901", "sandbox_key", NOON)
 
     assert "s3same" not in repr(started.payment)
     assert (started.callback_address, started.landing_address) == (
-        asked.callback_url,
-        asked.landing_page,
+        given.callback_url,
+        given.landing_page,
     )
     assert [started.callback_target, started.landing_target].count(None) == 1
 
@@ -129,7 +129,7 @@ def test_the_status_record_has_its_fields_in_the_order_of_the_interface(status: 
 
 @pytest.mark.spec("states.transactions")
 @pytest.mark.decision("D20", "D36")
-def test_a_status_may_be_said_in_a_word_and_is_shown_with_it() -> None:
+def test_each_status_has_a_word_and_is_shown_with_it() -> None:
     assert dict(transactions.STATUS_WORDS) == {
         "successful": "000",
         "failed": "001",
@@ -137,7 +137,7 @@ def test_a_status_may_be_said_in_a_word_and_is_shown_with_it() -> None:
         "cancelled": "003",
     }
     assert [transactions.status_words(each) for each in ("003", "015")] == ["003 cancelled", "015"]
-    # The reason of a status query tells the two codes apart.
+    # The reason of a status query distinguishes the two codes.
     whys = [transactions.status_answer_why(each) for each in (Status.SUCCESSFUL, Status.PENDING)]
     other = "status 002 pending; the outer 000 only says that the query was answered"
     assert whys == ["status 000 successful", other]
@@ -148,17 +148,16 @@ def test_a_status_may_be_said_in_a_word_and_is_shown_with_it() -> None:
     assert set(transactions.FIELD_VALUES) < set(shown(transaction(), NOON))
 
 
-MOBILE = (Operation.COLLECT, Operation.DEPOSIT, Operation.AIRTIME)
-
-
 @pytest.mark.spec(
     "endpoint.1", "endpoint.2", "endpoint.3", "endpoint.4", "endpoint.5", "endpoint.6"
 )
 @pytest.mark.decision("D20", "D28")
 @pytest.mark.parametrize(
-    ("operation", "nw", "option", "is_mobile", "asks", "is_card"),
+    ("operation", "nw", "option", "is_mobile", "uses_card_entry", "is_card"),
     [
-        *((each, "CRD", "MOM", True, False, False) for each in MOBILE),
+        (Operation.COLLECT, "CRD", "MOM", True, False, False),
+        (Operation.DEPOSIT, "CRD", "MOM", True, False, False),
+        (Operation.AIRTIME, "CRD", "MOM", True, False, False),
         (Operation.PAYOUT, "MTN", "MOM", True, False, False),
         (Operation.PAYOUT, "ECO", "BNK", False, False, False),
         (Operation.PAYOUT, "VIS", "CRD", False, False, True),
@@ -169,18 +168,23 @@ MOBILE = (Operation.COLLECT, Operation.DEPOSIT, Operation.AIRTIME)
     ],
 )
 def test_the_party_is_a_phone_number_a_masked_card_or_an_account(
-    operation: Operation, nw: str, option: str, is_mobile: bool, asks: bool, is_card: bool
+    operation: Operation,
+    nw: str,
+    option: str,
+    is_mobile: bool,
+    uses_card_entry: bool,
+    is_card: bool,
 ) -> None:
     paid = payment(operation, nw=nw, payment_mode=option, party="4111111111111")
 
-    assert (paid.is_mobile, paid.uses_card_entry) == (is_mobile, asks)
+    assert (paid.is_mobile, paid.uses_card_entry) == (is_mobile, uses_card_entry)
     shown = "411111***1111" if is_card else paid.party
     assert paid.redacted() == paid._replace(party=shown)
 
 
 @pytest.mark.decision("D38")
 @pytest.mark.parametrize("field", ["reference", "party", "callback_url"])
-def test_a_card_number_is_masked_wherever_it_stands(field: str) -> None:
+def test_a_card_number_is_masked_in_every_field(field: str) -> None:
     given: Any = {field: "4111111111111111"}
     kept: Any = {field: "411111******1111"}
 

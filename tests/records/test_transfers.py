@@ -1,4 +1,4 @@
-"""Transfers, what they do to the balance of a wallet, and how they are shown and chosen."""
+"""Transfers: their effect on the balance of a wallet, their shown form, and queries."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -28,7 +28,7 @@ from tests.sample_records import NOW, SERVICE, account_of, after, posting, signe
 
 SANDBOX, LIVE = ServiceMode
 
-# Any amount that a JSON number can say.
+# Any amount that a JSON number can have.
 FLOATS = st.floats(allow_nan=False, allow_infinity=False).map(lambda number: Decimal(repr(number)))
 
 # A currency is any text of the client; the name of a network is a part of addresses.
@@ -48,7 +48,7 @@ ACCOUNTS = st.one_of(
 @given(ACCOUNTS)
 @example(wallet_of(LIVE, SERVICE, Wallet.PAYOUT, "a/b/c"))
 @example(our_account(AccountKind.CLEARING, LIVE, "a/b/c", "mtn"))
-def test_the_name_of_an_account_says_all_of_it(account: Account) -> None:
+def test_an_account_is_read_back_from_its_name(account: Account) -> None:
     assert named(LIVE, str(account)) == account
 
 
@@ -76,7 +76,7 @@ def test_a_balance_is_the_sum_of_its_transfers_to_the_last_digit(amounts: list[D
 
 @pytest.mark.decision("D39")
 @given(st.integers(0, 100), st.integers(0, 100), st.data())
-def test_what_is_pending_is_not_available_until_it_ends(
+def test_a_pending_amount_is_not_available_until_it_ends(
     has: int, wanted: int, data: st.DataObject
 ) -> None:
     balance = unopened(NOW).after(PAYOUT, paid_in(str(has), PAYOUT))
@@ -85,14 +85,14 @@ def test_what_is_pending_is_not_available_until_it_ends(
         with pytest.raises(Overdrawn):
             balance.after(PAYOUT, pending.transfer)
         return
-    begun = balance.after(PAYOUT, pending.transfer)
-    assert begun == Balance(Decimal(has - wanted), Decimal(wanted), NOW)
-    assert begun.amount == has
+    reserved = balance.after(PAYOUT, pending.transfer)
+    assert reserved == Balance(Decimal(has - wanted), Decimal(wanted), NOW)
+    assert reserved.amount == has
 
     part = data.draw(st.integers(0, wanted))
-    posted = begun.after(PAYOUT, pending.posted(NOW, CLEARING, Decimal(part)), pending.transfer)
+    posted = reserved.after(PAYOUT, pending.posted(NOW, CLEARING, Decimal(part)), pending.transfer)
     assert posted == Balance(Decimal(has - part), Decimal(0), NOW)
-    assert begun.after(PAYOUT, pending.voided(NOW), pending.transfer) == balance
+    assert reserved.after(PAYOUT, pending.voided(NOW), pending.transfer) == balance
 
 
 def test_only_a_wallet_of_the_sandbox_may_be_below_zero() -> None:
@@ -102,7 +102,7 @@ def test_only_a_wallet_of_the_sandbox_may_be_below_zero() -> None:
     assert unopened(NOW).after(spent.debit, spent).available == -1
     with pytest.raises(Overdrawn, match="service/55/payout/GHS has 0, less than 1"):
         unopened(NOW).after(live.debit, live)
-    # Units and airtime are assets of their own.
+    # Units and airtime are assets as currencies are.
     assert [str(account_of(SERVICE, wallet)) for wallet in Wallet] == [
         *("service/55/payout/GHS", "service/55/collection/GHS"),
         *("service/55/sms/SMS", "service/55/airtime/AIRTIME"),
@@ -123,13 +123,13 @@ def test_only_a_wallet_of_the_sandbox_may_be_below_zero() -> None:
         (LedgerQuery(mode=LIVE), False),
     ],
 )
-def test_a_line_must_meet_all_that_is_asked_for(query: LedgerQuery, admitted: bool) -> None:
+def test_a_query_matches_a_line_that_passes_all_filters(query: LedgerQuery, admitted: bool) -> None:
     line = LedgerLine(7, posting("-1", reason="charge", subject="M1"))
 
     assert query.matches(line) is admitted
 
 
-def test_it_is_shown_as_it_concerns_its_wallet() -> None:
+def test_a_transfer_is_shown_from_the_side_of_its_wallet() -> None:
     between_ours = paid_in()._replace(
         credit=our_account(AccountKind.SUSPENSE, LIVE, "GHS"), amount=Decimal("1.50")
     )

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 AN_HOUR = timedelta(hours=1)
 
 
+class Broken(Exception):
+    """Raised in a unit, so that the store rolls it back."""
+
+
 OpenStore = Callable[..., AbstractAsyncContextManager[Store]]
 
 
@@ -58,11 +62,7 @@ async def _postgres(clock: Clock, **options: Any) -> AsyncIterator[Store]:
         await store.close()
 
 
-STORES: dict[str, OpenStore] = {
-    "memory": _memory,
-    "sqlite": _sqlite,
-    "postgres": _postgres,
-}
+STORES: dict[str, OpenStore] = {"memory": _memory, "sqlite": _sqlite, "postgres": _postgres}
 
 
 @pytest.fixture(scope="session", params=STORES)
@@ -78,7 +78,7 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 async def store(open_store: OpenStore, clock: VirtualClock) -> AsyncIterator[Store]:
-    """An empty store of the kind under test, on a clock that stands still."""
+    """An empty store of the kind under test, on a clock that only the test moves."""
     async with open_store(clock) as store:
         yield store
 

@@ -1,4 +1,4 @@
-"""What people enter and settle, on every store: periods, and what many do at once (D44)."""
+"""Manual entries and settlements on every store: periods, and several actions at once (D44)."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -14,13 +14,7 @@ from sandbox_sim.ports import Store
 from sandbox_sim.ports.network import StatusResult
 from sandbox_sim.production.decisions import IllegalSettlement
 from sandbox_sim.production.manual_actions import Decision, SettledByHand
-from sandbox_sim.records.ledger import (
-    AccountKind,
-    LedgerLine,
-    Reason,
-    TransferKind,
-    transfer,
-)
+from sandbox_sim.records.ledger import AccountKind, LedgerLine, Reason, TransferKind, transfer
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
@@ -36,7 +30,7 @@ pytestmark = pytest.mark.decision("D44")
 
 
 class Merchant:
-    """Collects for one service into a store, a day after another."""
+    """Collects for one service into a store, and closes its periods."""
 
     def __init__(self, store: Store, clock: VirtualClock) -> None:
         self.store, self.clock = store, clock
@@ -49,7 +43,7 @@ class Merchant:
             await unit_of(self.store).add_transfer(moved)
 
     async def sets_aside(self, amount: str) -> LedgerLine:
-        """What a refund does until its network confirms it."""
+        """Add a pending transfer, as a refund does until its network confirms it."""
         kind, at = TransferKind.PENDING, self.clock.now()
         moved = transfer(Reason.SPENT, COLLECTION, Decimal(amount), "R1", at, kind=kind)
         number = await unit_of(self.store).add_transfer(moved)
@@ -62,7 +56,7 @@ class Merchant:
         found = await self.periods.statement(SERVICE, "GHS", period)
         return [each.amount for each in found.lines]
 
-    async def has(self) -> Decimal:
+    async def available(self) -> Decimal:
         balance = await unit_of(self.store).balance(COLLECTION)
         return Decimal(0) if balance is None else balance.available
 
@@ -92,7 +86,7 @@ async def test_each_closing_pays_out_the_lines_of_its_period_in_one_entry(
     moved = closed.closing.transfer
     assert (moved.reason, moved.amount, moved.debit) == (Reason.CLOSED, closed.total, COLLECTION)
     assert str(moved.credit) == "network/merchants/clearing/GHS"
-    assert await merchant.has() == 7
+    assert await merchant.available() == 7
     assert await merchant.statement() == [7]
 
     second = await merchant.closes(merchant.later())
@@ -100,7 +94,7 @@ async def test_each_closing_pays_out_the_lines_of_its_period_in_one_entry(
     assert (second.period, second.since, second.total) == (2, until, Decimal(7))
     periods = [await merchant.statement(each) for each in (1, 2, None)]
     assert periods == [[Decimal("10.50"), 20], [7], []]
-    assert await merchant.has() == 0
+    assert await merchant.available() == 0
     assert await merchant.store.run(violations) == ()
 
 
@@ -118,7 +112,7 @@ async def test_a_late_line_and_a_correction_belong_to_the_open_period(merchant: 
     assert (await merchant.closes(merchant.later())).total == 2
 
 
-async def test_what_is_pending_is_not_paid_out(merchant: Merchant) -> None:
+async def test_a_pending_amount_is_not_paid_out(merchant: Merchant) -> None:
     await merchant.collects("10", "20")
     posted, voided = await merchant.sets_aside("4"), await merchant.sets_aside("5")
     assert (await merchant.closes(merchant.later())).total == 21
@@ -128,7 +122,7 @@ async def test_what_is_pending_is_not_paid_out(merchant: Merchant) -> None:
         await unit_of(merchant.store).add_transfer(end)
 
     assert await merchant.statement() == [1, 5]
-    assert await merchant.has() == 6
+    assert await merchant.available() == 6
 
 
 async def test_a_reversed_closing_is_paid_out_with_the_next_period(merchant: Merchant) -> None:
@@ -140,10 +134,10 @@ async def test_a_reversed_closing_is_paid_out_with_the_next_period(merchant: Mer
 
     assert await merchant.statement(1) == await merchant.statement() == [10]
     assert (await merchant.closes(merchant.later())).period == 2
-    assert await merchant.has() == 0
+    assert await merchant.available() == 0
 
 
-async def test_what_cannot_be_closed_is_refused_with_the_reason(merchant: Merchant) -> None:
+async def test_an_invalid_closing_is_refused_with_its_reason(merchant: Merchant) -> None:
     with pytest.raises(BadEntry, match="nothing to close: 0 lines before"):
         await merchant.closes()
     with pytest.raises(BadEntry, match="service 55 has 0 closed periods"):
@@ -164,7 +158,7 @@ async def test_what_cannot_be_closed_is_refused_with_the_reason(merchant: Mercha
             await merchant.closes(again)
 
 
-async def test_of_several_that_close_at_once_one_does(merchant: Merchant) -> None:
+async def test_only_one_of_several_closings_at_once_succeeds(merchant: Merchant) -> None:
     await merchant.collects("10")
     until = merchant.later()
     await merchant.collects("50")  # enough to pay the period out again
@@ -172,10 +166,10 @@ async def test_of_several_that_close_at_once_one_does(merchant: Merchant) -> Non
     done = await asyncio.gather(*(merchant.closes(until) for _ in range(4)), return_exceptions=True)
 
     assert sorted(type(each).__name__ for each in done) == ["BadEntry"] * 3 + ["Statement"]
-    assert await merchant.has() == 50
+    assert await merchant.available() == 50
 
 
-async def test_of_several_that_resolve_and_reverse_at_once_one_does(
+async def test_only_one_of_several_resolutions_and_reversals_at_once_succeeds(
     store: Store, clock: VirtualClock
 ) -> None:
     came_in = transfer(Reason.SUSPENDED, COLLECTION, Decimal(5), "10000000001", NOW, network="mtn")
@@ -197,11 +191,8 @@ async def test_of_several_that_resolve_and_reverse_at_once_one_does(
     for done in (resolved, reversed_ones):
         assert sorted(type(each).__name__ for each in done) == ["BadEntry"] * 3 + ["LedgerLine"]
     (item,) = await books.suspense()
-    assert (item.network_transaction_id, item.amount, item.network) == (
-        "10000000001",
-        Decimal(5),
-        "mtn",
-    )
+    found = (item.network_transaction_id, item.amount, item.network)
+    assert found == ("10000000001", Decimal(5), "mtn")
     assert await store.run(violations) == ()
 
 
@@ -238,7 +229,7 @@ async def desk(store: Store, clock: VirtualClock) -> Desk:
 @pytest.mark.parametrize(
     "decided", [(Status.FAILED, Status.FAILED), (Status.FAILED, Status.SUCCESSFUL)]
 )
-async def test_of_two_settlements_at_once_one_counts(
+async def test_only_one_of_two_settlements_at_once_counts(
     desk: Desk, store: Store, decided: tuple[Status, Status]
 ) -> None:
     (attempt,) = await desk.attempts()
@@ -262,7 +253,7 @@ async def test_of_two_settlements_at_once_one_counts(
     assert len(await desk.callbacks()) == 1
 
 
-async def test_a_settlement_and_the_word_of_the_network_at_once_move_the_money_once(
+async def test_a_settlement_and_a_network_status_at_once_move_the_money_once(
     desk: Desk, clock: VirtualClock
 ) -> None:
     (attempt,) = await desk.attempts()

@@ -1,4 +1,4 @@
-"""Callbacks in every store: each state is kept, and what is held is released in order."""
+"""Callbacks in every store: each state is kept, and held callbacks are released in order."""
 
 from pathlib import Path
 
@@ -53,7 +53,7 @@ async def test_a_row_of_a_version_without_retrying_is_read_as_retrying(tmp_path:
         assert await unit_of(store).callback(SERVICE, "C1") == tried("C1", REFUSED)
 
 
-async def test_those_held_of_a_service_are_released_up_to_one_of_them(store: Store) -> None:
+async def test_held_callbacks_of_a_service_are_released_up_to_a_given_one(store: Store) -> None:
     unit = unit_of(store)
     for name in ("C1", "C2", "C3", "C4", "C5"):
         await unit.save_callback(callback(name, held=name != "C3"))

@@ -36,7 +36,7 @@ def feed(clock: VirtualClock) -> Feed:
 
 
 @pytest.fixture
-def telling(store: Store, feed: Feed, clock: VirtualClock) -> Store:
+def publishing(store: Store, feed: Feed, clock: VirtualClock) -> Store:
     publisher = ChangePublisher(feed, Waiters(clock), clock)
     store.watch_changes(publisher.readers, publisher.publish)
     return store
@@ -48,12 +48,14 @@ def reader(feed: Feed) -> Iterator[Reader]:
         yield reader
 
 
-async def heard(reader: Reader) -> list[tuple[str, int | None]]:
+async def received(reader: Reader) -> list[tuple[str, int | None]]:
     """The type and the service of each event that the reader gets now."""
-    return [(told.event.type.value, told.event.service_id) for told in await reader.take(0) or ()]
+    return [(each.event.type.value, each.event.service_id) for each in await reader.take(0) or ()]
 
 
-async def test_what_is_written_is_told(telling: Store, reader: Reader, clock: VirtualClock) -> None:
+async def test_each_committed_change_is_published_once_in_order(
+    publishing: Store, reader: Reader, clock: VirtualClock
+) -> None:
     async def work(unit: Unit) -> None:
         await unit.add_transaction(transaction())
         await unit.save_transaction(transaction(party="0244000002"))
@@ -73,9 +75,9 @@ async def test_what_is_written_is_told(telling: Store, reader: Reader, clock: Vi
         await unit.reset(56)
         assert await unit.transaction(55, "T1") == transaction(party="0244000002")
 
-    await telling.run(work)
+    await publishing.run(work)
 
-    assert await heard(reader) == [
+    assert await received(reader) == [
         *[("transaction", 55)] * 4,
         ("callback", 55),
         *[("sms", 55)] * 3,
@@ -89,7 +91,7 @@ async def test_what_is_written_is_told(telling: Store, reader: Reader, clock: Vi
     ]
 
 
-async def test_what_is_taken_back_is_not(telling: Store, reader: Reader) -> None:
+async def test_a_failed_unit_publishes_no_changes(publishing: Store, reader: Reader) -> None:
     """Changes that share a commit with the failed unit are still published once."""
 
     async def fails(unit: Unit) -> None:
@@ -100,21 +102,21 @@ async def test_what_is_taken_back_is_not(telling: Store, reader: Reader) -> None
         await unit.save_callback(callback())
 
     done = await asyncio.gather(
-        *(telling.run(work) for work in (works, fails, works)), return_exceptions=True
+        *(publishing.run(work) for work in (works, fails, works)), return_exceptions=True
     )
 
     assert [type(each) for each in done] == [type(None), LookupError, type(None)]
-    assert await heard(reader) == [("callback", 55)] * 2
+    assert await received(reader) == [("callback", 55)] * 2
 
 
-async def test_it_is_told_when_it_can_be_read_and_nothing_is_noted_while_nobody_listens(
-    telling: Store, store: Store, feed: Feed
+async def test_a_change_is_published_after_its_commit_and_only_while_a_reader_exists(
+    publishing: Store, store: Store, feed: Feed
 ) -> None:
     async def noted(unit: Unit) -> object:
         await unit.save_callback(callback())
         return unit.noted  # type: ignore[attr-defined]
 
-    assert await telling.run(noted) is None
+    assert await publishing.run(noted) is None
 
     with feed.listening(EventFilter(), None, lambda: None) as reader:
 
@@ -123,9 +125,9 @@ async def test_it_is_told_when_it_can_be_read_and_nothing_is_noted_while_nobody_
             return await unit_of(store).callback(55, "C2")
 
         looking = asyncio.create_task(look())
-        await unit_of(telling).save_callback(callback("C2"))
+        await unit_of(publishing).save_callback(callback("C2"))
         assert await looking == callback("C2")
-        assert await telling.run(noted) is not None
+        assert await publishing.run(noted) is not None
 
 
 class Server:
@@ -182,7 +184,7 @@ EVERY_KIND = [
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY_KIND, ids=lambda each: getattr(each, "type", ""))
-async def test_a_wait_ends_with_what_is_written(server: Server, kind: Kind, name: str) -> None:
+async def test_a_new_matching_record_ends_a_wait(server: Server, kind: Kind, name: str) -> None:
     waiting = await server.wait(kind, {name: "T1x"})
     await server.store.run(write)
     assert not waiting.done()
@@ -195,7 +197,7 @@ async def test_a_wait_ends_with_what_is_written(server: Server, kind: Kind, name
     assert server.searches == 2
 
 
-async def test_a_wait_ends_with_what_begins_to_match(server: Server) -> None:
+async def test_a_wait_ends_when_saved_records_begin_to_match(server: Server) -> None:
     await unit_of(server.store).add_messages([message("M1"), message("M2")])
     waiting = await server.wait(MESSAGES, {"status": "SENT"}, count=2)
 
@@ -206,7 +208,7 @@ async def test_a_wait_ends_with_what_begins_to_match(server: Server) -> None:
     assert len((await waiting).records or ()) == 2
 
 
-async def test_a_wait_goes_on_after_a_reset_and_ends_with_the_newest_first(server: Server) -> None:
+async def test_a_wait_continues_after_a_reset(server: Server) -> None:
     await unit_of(server.store).save_callback(callback("C1"))
     waiting = await server.wait(CALLBACKS, {"service_id": 55}, count=2)
 
@@ -219,7 +221,7 @@ async def test_a_wait_goes_on_after_a_reset_and_ends_with_the_newest_first(serve
     assert [each["id"] for each in (await waiting).records or ()] == ["C3", "C2"]
 
 
-async def test_a_wait_ends_with_what_a_snapshot_brings_back(server: Server) -> None:
+async def test_a_wait_ends_with_the_records_of_a_restored_snapshot(server: Server) -> None:
     await unit_of(server.store).save_callback(callback("C1"))
     await unit_of(server.store).save_snapshot("before", 55, NOW)
     await unit_of(server.store).reset(55)
@@ -230,8 +232,8 @@ async def test_a_wait_ends_with_what_a_snapshot_brings_back(server: Server) -> N
     assert [each["id"] for each in (await waiting).records or ()] == ["C1"]
 
 
-async def test_requests_of_the_journal_are_not_saved_one_by_one(server: Server) -> None:
-    """A new wait saves the requests noted before it; later requests are saved as usual."""
+async def test_a_new_wait_saves_only_the_requests_noted_before_it(server: Server) -> None:
+    """The journal saves later requests in batches, as it does without a wait."""
     server.journal.note(entry("R1"))
     waiting = await server.wait(REQUESTS, {"service_id": 55}, count=3)
     assert len((await server.records.find(REQUESTS, {}, 10)).records) == 1
@@ -283,9 +285,7 @@ async def test_many_waits_that_begin_at_once_read_the_records_once(server: Serve
     await asyncio.wait(waits)
 
 
-async def test_a_wait_that_leaves_while_it_reads_for_others_does_not_end_them(
-    server: Server,
-) -> None:
+async def test_a_cancelled_wait_that_reads_for_others_does_not_end_them(server: Server) -> None:
     await server.store.run(fill)
     reads, go_on = asyncio.Event(), asyncio.Event()
     read = server.records._read

@@ -39,7 +39,7 @@ ODD = [
     "".join(map(chr, Random(43).sample(range(0x20000, 0x2A6E0), MAX_IDENTIFIER))),
 ]
 
-NO_TEXT = ["\x00", "before\x00after", "\ud800", "a\udfff"]
+INVALID = ["\x00", "before\x00after", "\ud800", "a\udfff"]
 
 
 def shown(text: str) -> str:
@@ -82,7 +82,7 @@ async def written_and_read(unit: Unit, text: str, network_id: str = "10000000001
 
 
 @pytest.mark.decision("D43")
-async def test_any_text_comes_back_as_it_was(store: Store) -> None:
+async def test_any_valid_text_is_read_unchanged(store: Store) -> None:
     for number, text in enumerate(ODD):
 
         async def work(unit: Unit, number: int = number, text: str = text) -> list[bool]:
@@ -102,8 +102,8 @@ READS: dict[str, Callable[[Unit, str], Awaitable[object]]] = {
 }
 
 
-@pytest.mark.parametrize("text", NO_TEXT, ids=shown)
-async def test_what_is_no_text_is_not_found_kept_or_refused_and_nothing_else_is_harmed(
+@pytest.mark.parametrize("text", INVALID, ids=shown)
+async def test_an_invalid_text_is_kept_or_refused_without_harm_to_other_records(
     store: Store, text: str
 ) -> None:
     async def work(unit: Unit) -> bool:
@@ -137,17 +137,15 @@ async def test_what_is_no_text_is_not_found_kept_or_refused_and_nothing_else_is_
     ["\ud83d", "\x00", random.Random(1).randbytes(6000).hex(), 2**63],
     ids=["surrogate", "NUL", "too long for an index", "too large"],
 )
-async def test_a_value_that_a_store_cannot_hold_is_not_a_store_that_is_away(
-    store: Store, value: str | int
-) -> None:
+async def test_a_value_that_a_store_cannot_hold_is_refused(store: Store, value: str | int) -> None:
     text, number = (value, 7) if isinstance(value, str) else ("plain", value)
-    asked = attempt("A1", reference=text, network_id=text, service_id=number)
+    saved = attempt("A1", reference=text, network_id=text, service_id=number)
 
     try:
-        await unit_of(store).add_attempt(asked, "")
+        await unit_of(store).add_attempt(saved, "")
     except DataRefused as error:
         assert str(error).endswith("it cannot hold one of the values")  # noqa: PT017
     else:
-        assert await unit_of(store).attempt("A1") == asked
+        assert await unit_of(store).attempt("A1") == saved
 
     assert await unit_of(store).next_due() is None

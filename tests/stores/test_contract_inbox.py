@@ -1,4 +1,4 @@
-"""Inboxes in every store: pages, and limits in number and in bytes; the oldest goes first."""
+"""Inboxes in every store: pages, and limits in number and in bytes."""
 
 import sqlite3
 from collections.abc import Callable
@@ -35,14 +35,14 @@ async def test_a_page_begins_after_any_message_and_the_newest_come_first(store: 
         await deliver(store, "orders", delivery(id=f"D{number}"))
         await deliver(store, "refunds", delivery(id=f"other {number}"))
 
-    for going_on, limit, expected in (
+    for after_id, limit, expected in (
         (None, 10, ["D3", "D2", "D1", "D0"]),
         (None, 2, ["D3", "D2"]),
         ("D2", 1, ["D1"]),
         ("D0", 10, []),
         ("D9", 10, []),
     ):
-        listing = Listing(None, going_on, limit)
+        listing = Listing(None, after_id, limit)
         assert await ids(store, "orders", listing=listing) == [expected], listing
 
 
@@ -61,7 +61,7 @@ def large(name: str, body: str = LARGE) -> InboxMessage:
     return delivery(body, id=name)
 
 
-class TestBytes:
+class TestLimitInBytes:
     """All inboxes together have a limit in bytes: here that of three large deliveries."""
 
     @pytest.fixture(autouse=True)
@@ -74,9 +74,7 @@ class TestBytes:
         found = [await unit_of(store).inbox_messages(name, ALL) for name in names]
         return sum(inbox.size_of(message) for messages in found for message in messages)
 
-    async def test_the_oldest_of_all_inboxes_goes_first_as_many_as_it_takes(
-        self, store: Store
-    ) -> None:
+    async def test_the_oldest_messages_of_all_inboxes_are_deleted_first(self, store: Store) -> None:
         small = [f"box {number}" for number in range(10)]
         for name in small:
             await deliver(store, name, delivery("small", id="S"))
@@ -89,7 +87,7 @@ class TestBytes:
         await deliver(store, "c", large("D4"))
         assert await ids(store, "a", "b", "c", *small) == [[], ["D2"], ["D4", "D3"], *[[]] * 10]
 
-    async def test_however_many_inboxes_there_are(self, store: Store, bound: int) -> None:
+    async def test_the_limit_holds_for_many_inboxes(self, store: Store, bound: int) -> None:
         names = [f"box {number}" for number in range(50)]
         for name in names:
             await deliver(store, name, delivery("x" * 10_000, id="D"))
@@ -105,12 +103,10 @@ class TestBytes:
         await deliver(store, "a", large("D1"), large("D2", wide))
 
         assert inbox.size_of(large("D2", wide)) > 3.9 * len(wide)
-        assert await ids(store, "a") == [[]], "which alone is more than is kept"
+        assert await ids(store, "a") == [[]], "the second message alone exceeds the limit"
         assert await self.kept_bytes(store, "a") <= bound
 
-    async def test_what_is_cleared_leaves_room_and_what_a_snapshot_brings_back_counts(
-        self, store: Store
-    ) -> None:
+    async def test_cleared_messages_do_not_count_and_restored_ones_do(self, store: Store) -> None:
         await deliver(store, "a", large("D1"))
         for _ in range(3):
             await deliver(store, "b", large("D2"), large("D3"))
@@ -127,7 +123,7 @@ class TestBytes:
         await deliver(store, "b", large("D7"), large("D8"), large("D9"))
         assert await ids(store, "a", "b") == [[], ["D9", "D8", "D7"]]
 
-    async def test_what_made_room_is_back_if_the_unit_fails(self, store: Store) -> None:
+    async def test_a_failed_unit_deletes_no_messages(self, store: Store) -> None:
         await deliver(store, "a", large("D1"))
         await deliver(store, "b", large("D2"), large("D3"))
 
@@ -154,7 +150,7 @@ _ROWS_READ = (
 
 
 class Counter:
-    """Counts work: sizes that are taken in memory, steps of SQLite, rows that Postgres reads."""
+    """Counts work: sizes computed in memory, steps of SQLite, rows that Postgres reads."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._steps = 0
@@ -204,13 +200,13 @@ def counter(monkeypatch: pytest.MonkeyPatch) -> Counter:
     return Counter(monkeypatch)
 
 
-@pytest.fixture(params=["room for more", "the oldest goes"])
+@pytest.fixture(params=["room for more", "the oldest is deleted"])
 def bound(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Sets the limit of all inboxes together, for when there are so many deliveries."""
+    """Sets the limit of all inboxes together, beside `count` deliveries."""
 
     def set_for(count: int) -> None:
         size = inbox.size_of(delivery("small", id="D1"))
-        kept = size * count if request.param == "the oldest goes" else size * MANY * 2
+        kept = size * count if request.param == "the oldest is deleted" else size * MANY * 2
         monkeypatch.setattr(inbox, "KEPT_INBOX_BYTES", kept)
 
     return set_for
@@ -219,7 +215,7 @@ def bound(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ca
 async def test_a_delivery_takes_the_same_work_beside_one_inbox_and_beside_many(
     counter: Counter, store: Store, bound: Callable[[int], None]
 ) -> None:
-    """Bytes are kept, and not summed for each delivery."""
+    """The store keeps the sum of the bytes, and does not add them up for each delivery."""
 
     async def fill(unit: Unit, first: int, last: int) -> None:
         for number in range(first, last):

@@ -1,4 +1,4 @@
-"""Jobs in every store: due in order, given to one claimer only, and never lost."""
+"""Jobs in every store: claimed in order, each by one server, and never lost."""
 
 from datetime import datetime
 
@@ -20,9 +20,7 @@ async def claim_subjects(store: Store, now: datetime = NOW) -> list[str]:
     return [each.subject for each in await claim(store, now=now)]
 
 
-async def test_what_is_due_is_claimed_the_earliest_first_and_then_the_first_added(
-    store: Store,
-) -> None:
+async def test_due_jobs_are_claimed_by_due_time_and_then_in_the_order_added(store: Store) -> None:
     due = {"third": -1, "fourth": -1, "first": -3, "second": -2, "fifth": 0}
     early = {"too early": 0.000001, "later": 60}
     await add(store, *(job(name, after(seconds=at)) for name, at in {**early, **due}.items()))
@@ -30,7 +28,7 @@ async def test_what_is_due_is_claimed_the_earliest_first_and_then_the_first_adde
     assert await claim_subjects(store) == ["first", "second", "third", "fourth", "fifth"]
 
 
-async def test_a_claimed_job_has_all_that_was_saved_and_a_number_of_its_own(store: Store) -> None:
+async def test_a_claimed_job_has_every_saved_field_and_its_own_number(store: Store) -> None:
     due = after(microseconds=-123456)
     saved = [job("a", due), job("b", due, kind=JobKind.DELIVER, service_id=9)]
     await add(store, *saved)
@@ -41,7 +39,7 @@ async def test_a_claimed_job_has_all_that_was_saved_and_a_number_of_its_own(stor
     assert claimed[0].number != claimed[1].number
 
 
-async def test_a_job_that_was_forgotten_is_lost_to_whoever_works_on_it(store: Store) -> None:
+async def test_a_job_that_a_reset_deleted_cannot_be_finished(store: Store) -> None:
     """Otherwise a callback that is being sent would leave a record of a service that was reset."""
     await add(store, job())
     (claimed,) = await claim(store)
@@ -58,9 +56,7 @@ async def test_a_job_that_was_forgotten_is_lost_to_whoever_works_on_it(store: St
 
 
 @pytest.mark.parametrize("subject", ["another", "one"])
-async def test_a_finished_job_is_gone_and_to_finish_it_again_takes_no_newer_one_away(
-    store: Store, subject: str
-) -> None:
+async def test_a_finished_job_cannot_be_finished_again(store: Store, subject: str) -> None:
     """A number may be used again, and the next attempt at a callback has the same subject."""
     await add(store, job("one"))
     (claimed,) = await claim(store)
@@ -76,9 +72,7 @@ async def test_a_finished_job_is_gone_and_to_finish_it_again_takes_no_newer_one_
     assert await claim_subjects(store, after(minutes=5)) == [subject]
 
 
-async def test_next_jobs_and_jobs_after_are_unclaimed_ones_in_the_order_of_their_time(
-    store: Store,
-) -> None:
+async def test_next_jobs_and_jobs_after_list_unclaimed_jobs_by_due_time(store: Store) -> None:
     for seconds in (5, 1, 4, 2, 3, 9, 8, 7, 6, 0):
         await add(store, job(f"in {seconds}", after(seconds=seconds), kind=JobKind.DELIVER))
     await claim(store)
@@ -97,7 +91,7 @@ async def test_next_jobs_and_jobs_after_are_unclaimed_ones_in_the_order_of_their
 class TestWatching:
     """A scheduler that sleeps until the next job must be notified of an earlier one."""
 
-    async def test_the_notice_comes_when_the_job_can_be_claimed(self, store: Store) -> None:
+    async def test_a_watcher_is_notified_when_the_job_can_be_claimed(self, store: Store) -> None:
         seen: list[str] = []
 
         async def work(unit: Unit) -> None:
@@ -111,7 +105,7 @@ class TestWatching:
         assert seen[:2] == ["added", "noticed 09:01"]
         assert len(set(seen)) == 2
 
-    async def test_the_earliest_of_a_unit_is_told_and_nothing_of_a_unit_without_a_new_one(
+    async def test_a_watcher_gets_the_earliest_due_time_of_a_unit_that_adds_jobs(
         self, store: Store
     ) -> None:
         noticed: list[datetime] = []
@@ -139,9 +133,7 @@ class TestWatching:
 class TestBringForward:
     """The unit makes planned attempts at callbacks due earlier."""
 
-    async def test_the_deliveries_named_are_due_now_and_no_other_job_changes(
-        self, store: Store
-    ) -> None:
+    async def test_only_the_named_deliveries_become_due(self, store: Store) -> None:
         deliver, soon = JobKind.DELIVER, after(minutes=5)
         await add(store, job("claimed", kind=deliver))
         (claimed,) = await claim(store)
@@ -161,10 +153,10 @@ class TestBringForward:
         assert await claim_subjects(store) == ["due already", "C1", "C3"]
         assert await claim_subjects(store, soon) == ["not named", "of another kind"]
         await unit_of(store).finish(claimed)
-        for nothing in ([], ["unknown", "claimed"]):
-            assert list(await unit_of(store).bring_forward(nothing, NOW)) == []
+        for unchanged in ([], ["unknown", "claimed"]):
+            assert list(await unit_of(store).bring_forward(unchanged, NOW)) == []
 
-    async def test_the_scheduler_is_notified(self, store: Store) -> None:
+    async def test_a_watcher_of_jobs_is_notified(self, store: Store) -> None:
         await add(store, job("C1", after(minutes=5), kind=JobKind.DELIVER))
         noticed: list[datetime] = []
         store.watch_jobs(noticed.append)
@@ -175,9 +167,7 @@ class TestBringForward:
 
 
 @pytest.mark.decision("D39")
-async def test_a_job_keeps_how_often_it_failed_and_is_listed_from_the_third_time(
-    store: Store,
-) -> None:
+async def test_a_job_keeps_its_failures_and_is_listed_from_the_third_failure(store: Store) -> None:
     await add(store, job("often", failures=3), job("twice", failures=2), job("more", failures=4))
 
     claimed = await claim(store, limit=1)

@@ -10,7 +10,7 @@ from sandbox_sim.values.clients import ServiceMode
 from tests.sample_records import NOW, SERVICE, entry
 from tests.units import unit_of
 
-NOBODYS = entry(
+WITHOUT_SERVICE = entry(
     "R2",
     service_id=None,
     operation=None,
@@ -25,31 +25,31 @@ async def ids(store: Store, service_id: int | None = None) -> list[str]:
     return [each.id for each in found]
 
 
-async def test_an_entry_is_read_as_it_was_written_whatever_was_sent(store: Store) -> None:
+async def test_an_entry_is_read_as_it_was_written(store: Store) -> None:
     own = [entry(mode=ServiceMode.SANDBOX), entry("R3", mode=ServiceMode.PRODUCTION)]
     odd = entry("R4", request=b"\x00\xff", path="/\udcff\x00", why="\x00", transaction_id="\x00")
-    await unit_of(store).add_entries([own[0], NOBODYS, own[1], odd])
+    await unit_of(store).add_entries([own[0], WITHOUT_SERVICE, own[1], odd])
 
     strange, *found = await unit_of(store).list_entries(Listing())
 
-    assert found == [own[1], NOBODYS, own[0]]
+    assert found == [own[1], WITHOUT_SERVICE, own[0]]
     assert (strange.id, strange.answer) == (odd.id, odd.answer)
     assert await ids(store, SERVICE) == ["R4", "R3", "R1"]
 
 
 @pytest.mark.decision("D39")
 class TestModes:
-    """Both modes are in one list, and what deletes requests of one leaves those of the other."""
+    """Both modes are in one list, and each mode deletes its own entries only."""
 
     LIVE = ServiceMode.PRODUCTION
 
     @pytest.fixture(autouse=True)
     async def _requests(self, store: Store) -> None:
         live = [entry("P1", mode=self.LIVE), entry("P0", mode=self.LIVE, service_id=None)]
-        sandbox = [entry("S1", mode=ServiceMode.SANDBOX), NOBODYS]
+        sandbox = [entry("S1", mode=ServiceMode.SANDBOX), WITHOUT_SERVICE]
         await unit_of(store).add_entries([live[0], *sandbox, live[1]])
 
-    async def test_a_list_goes_on_after_one_of_either_mode(self, store: Store) -> None:
+    async def test_a_page_begins_after_an_entry_of_either_mode(self, store: Store) -> None:
         page = await ids(store)
         assert page == ["P0", "R2", "S1", "P1"]
 
@@ -58,7 +58,7 @@ class TestModes:
             found = await unit_of(store).list_entries(rest)
             assert [each.id for each in found] == page[position:]
 
-    async def test_clearing_the_journal_leaves_mode_p_and_other_services(
+    async def test_clearing_the_journal_keeps_entries_of_mode_p_and_of_other_services(
         self, store: Store
     ) -> None:
         await unit_of(store).add_entries([entry("R3", service_id=56), entry("R4")])
@@ -69,7 +69,7 @@ class TestModes:
         assert await ids(store) == ["P0", "P1"]
 
     @pytest.mark.parametrize("service_id", [SERVICE, None])
-    async def test_no_reset_or_snapshot_touches_mode_p(
+    async def test_resets_and_snapshots_do_not_change_entries_of_mode_p(
         self, store: Store, service_id: int | None
     ) -> None:
         taken = await unit_of(store).save_snapshot("before", service_id, NOW)
@@ -84,7 +84,7 @@ class TestModes:
         await unit_of(store).restore_snapshot("before", NOW)
         assert sorted(await ids(store)) == sorted(["P2", *before])
 
-    async def test_the_newest_of_each_service_and_mode_are_kept_and_what_went_is_counted(
+    async def test_the_newest_entries_of_each_service_and_mode_are_kept_and_the_others_counted(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for module in (memory_store, messages):

@@ -38,7 +38,7 @@ POSTINGS = [
     posting("500", subject="0"),
     posting("-1", reason="charge", subject="1", at=after(hours=1)),
     posting("500", subject="2", service_id=OTHER, at=after(hours=1)),
-    # A clock can be set back; the list still has the order in which they were posted.
+    # A clock can be set back; the list keeps the order in which they were posted.
     posting("1", reason="refund", subject="3"),
     posting("7", reason="deposited", subject="4", account=Wallet.PAYOUT, at=after(hours=2)),
     posting("9", reason="topup", subject="", service_id=OTHER, at=after(hours=2)),
@@ -63,9 +63,7 @@ def subjects(lines: Sequence[LedgerLine]) -> list[str]:
     return [line.transfer.subject for line in lines]
 
 
-async def test_a_line_is_the_whole_posting_and_numbers_rise_over_all_services(
-    filled: Store,
-) -> None:
+async def test_a_line_has_its_transfer_and_numbers_rise_over_all_services(filled: Store) -> None:
     made = posting("-0.10", reason="spent", subject="später \u2028", account=Wallet.AIRTIME)
     await unit_of(filled).add_transfer(made)
 
@@ -80,7 +78,7 @@ async def test_a_line_is_the_whole_posting_and_numbers_rise_over_all_services(
     assert isinstance(lines[0].transfer.debit.wallet, Wallet)
 
 
-async def test_filters_choose_and_the_newest_comes_first(filled: Store) -> None:
+async def test_a_filtered_page_has_the_newest_matching_line_first(filled: Store) -> None:
     for query, expected in (
         (LedgerQuery(), NEWEST_FIRST),
         (LedgerQuery(SERVICE), ["4", "3", "1", "0"]),
@@ -123,27 +121,25 @@ async def test_pages_follow_one_another_after_a_number(
         assert [len(lines) for lines in found[:-1]] == [limit] * (len(found) - 1)
 
 
-async def test_a_page_begins_after_any_number_and_a_new_posting_comes_before_it(
-    filled: Store,
-) -> None:
+async def test_a_page_begins_after_any_number_and_a_new_line_comes_first(filled: Store) -> None:
     numbers = [line.number for line in await page(filled, LedgerQuery())]
 
-    async def after_number(number: int, **asked: int) -> list[str]:
-        return subjects(await page(filled, LedgerQuery(after=number, **asked)))  # type: ignore[arg-type]
+    async def after_number(number: int, **query: int) -> list[str]:
+        return subjects(await page(filled, LedgerQuery(after=number, **query)))  # type: ignore[arg-type]
 
     assert await after_number(numbers[0] + 1) == await after_number(2**63 - 1) == NEWEST_FIRST
     assert await after_number(numbers[-1]) == []
-    assert await after_number(numbers[3], service_id=SERVICE) == ["1", "0"], "that of another one"
+    assert await after_number(numbers[3], service_id=SERVICE) == ["1", "0"], "of another service"
 
     await unit_of(filled).add_transfer(posting("1", subject="new"))
     assert await after_number(numbers[1], limit=2) == ["3", "2"]
     assert subjects(await page(filled, LedgerQuery(limit=1))) == ["new"]
 
 
-async def test_the_balances_are_of_a_mode_a_service_or_of_all(filled: Store) -> None:
+async def test_balances_are_selected_by_mode_and_service(filled: Store) -> None:
     live = posting("3", mode=LIVE)
     await unit_of(filled).add_transfer(live)
-    has = {
+    all_balances = {
         account_of(): Balance(Decimal(500), Decimal(0), NOW),
         account_of(account=Wallet.PAYOUT): Balance(Decimal(7), Decimal(0), after(hours=2)),
         account_of(OTHER): Balance(Decimal(509), Decimal(0), after(hours=2)),
@@ -152,7 +148,7 @@ async def test_the_balances_are_of_a_mode_a_service_or_of_all(filled: Store) -> 
     for mode, service_id in ((None, None), (None, SERVICE), (LIVE, None), (SANDBOX, OTHER)):
         expected = {
             account: balance
-            for account, balance in has.items()
+            for account, balance in all_balances.items()
             if mode in {None, account.mode} and service_id in {None, account.service_id}
         }
         found = await unit_of(filled).balances(mode, service_id)
@@ -174,16 +170,16 @@ async def test_a_transfer_between_accounts_of_ours_changes_no_wallet(store: Stor
 
 
 @pytest.mark.decision("D39")
-class TestPending:
-    async def test_it_is_set_aside_of_the_wallet_and_ends_once(self, store: Store) -> None:
-        pending = await begun(store)
+class TestPendingTransfer:
+    async def test_a_pending_transfer_reserves_its_amount_and_ends_once(self, store: Store) -> None:
+        pending = await add_pending_payout(store)
 
-        assert await has(store) == Balance(Decimal("89.50"), Decimal("10.50"), NOW)
+        assert await payout_balance(store) == Balance(Decimal("89.50"), Decimal("10.50"), NOW)
         assert await unit_of(store).live_sums() == {CLEARING: Decimal(-100)}
         end = pending.posted(after(hours=1), CLEARING)
         await unit_of(store).add_transfer(end)
 
-        assert await has(store) == Balance(Decimal("89.50"), Decimal(0), after(hours=1))
+        assert await payout_balance(store) == Balance(Decimal("89.50"), Decimal(0), after(hours=1))
         assert await unit_of(store).live_sums() == {CLEARING: Decimal("-89.50")}
         for again in (end, pending.voided(NOW)):
             with pytest.raises(PendingEnded):
@@ -192,21 +188,19 @@ class TestPending:
         assert await store.run(violations) == ()
 
     @pytest.mark.parametrize(("part", "available"), [(None, 100), (Decimal(4), 96)])
-    async def test_a_void_or_a_part_makes_the_rest_available_again(
+    async def test_a_void_or_a_partial_post_makes_the_rest_available_again(
         self, store: Store, part: Decimal | None, available: int
     ) -> None:
-        pending = await begun(store)
+        pending = await add_pending_payout(store)
 
         end = pending.voided(NOW) if part is None else pending.posted(NOW, CLEARING, part)
         await unit_of(store).add_transfer(end)
 
-        assert await has(store) == Balance(Decimal(available), Decimal(0), NOW)
+        assert await payout_balance(store) == Balance(Decimal(available), Decimal(0), NOW)
         assert await store.run(violations) == ()
 
-    async def test_more_than_is_available_or_was_set_aside_is_refused_and_changes_nothing(
-        self, store: Store
-    ) -> None:
-        pending = await begun(store)
+    async def test_more_than_the_available_or_pending_amount_is_refused(self, store: Store) -> None:
+        pending = await add_pending_payout(store)
 
         async def work(unit: Unit) -> None:
             with pytest.raises(BadTransfer, match="is pending, less than"):
@@ -216,7 +210,7 @@ class TestPending:
 
         await store.run(work)
 
-        assert await has(store) == Balance(Decimal("89.50"), Decimal("10.50"), NOW)
+        assert await payout_balance(store) == Balance(Decimal("89.50"), Decimal("10.50"), NOW)
         assert len(await page(store, LedgerQuery())) == 2
         await unit_of(store).add_transfer(set_aside("1", "other"))
         other = account_of(OTHER, Wallet.PAYOUT, LIVE)
@@ -227,32 +221,31 @@ class TestPending:
         ):
             assert await unit_of(store).open_transfer(wallet, subject) == found
 
-    async def test_of_two_units_at_once_one_ends_it(self, store: Store) -> None:
-        pending = await begun(store)
+    async def test_two_units_at_once_end_a_pending_transfer_once(self, store: Store) -> None:
+        pending = await add_pending_payout(store)
         ends = (pending.voided(NOW), pending.posted(NOW, CLEARING))
 
         ended = await asyncio.gather(
-            *(unit_of(store).add_transfer(each) for each in ends),
-            return_exceptions=True,
+            *(unit_of(store).add_transfer(each) for each in ends), return_exceptions=True
         )
 
         assert [isinstance(each, PendingEnded) for each in ended].count(True) == 1
         assert await store.run(violations) == ()
 
 
-async def begun(store: Store) -> LedgerLine:
+async def add_pending_payout(store: Store) -> LedgerLine:
     """Add a deposit of 100 and a pending payout of 10.50; returns the payout."""
     await unit_of(store).add_transfer(paid_in(into=PAYOUT))
     number = await unit_of(store).add_transfer(set_aside())
     return LedgerLine(number, set_aside())
 
 
-async def has(store: Store) -> Balance | None:
+async def payout_balance(store: Store) -> Balance | None:
     return await unit_of(store).balance(PAYOUT)
 
 
 @pytest.mark.decision("D39")
-async def test_sums_stay_right_over_a_checkpoint(
+async def test_sums_are_right_before_and_after_a_checkpoint(
     open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sql_ledger, "CHECKPOINT_EVERY", 3)

@@ -32,9 +32,7 @@ async def fill(unit: Unit) -> None:
         await unit.add_entries([entry(f"R{number}", service_id=service_id, at=at)])
 
 
-Read = Callable[[Unit, Listing], Awaitable[Sequence[Any]]]
-
-LISTS: dict[str, tuple[Read, str, str]] = {
+LISTS: dict[str, tuple[Callable[[Unit, Listing], Awaitable[Sequence[Any]]], str, str]] = {
     "transactions": (
         lambda u, listing: u.list_transactions(listing),
         "network_transaction_id",
@@ -61,10 +59,8 @@ FOUND: list[tuple[int | None, int | None, int, list[int]]] = [
 
 
 @pytest.mark.parametrize("kind", LISTS)
-async def test_newest_first_from_any_record_on_or_only_those_of_some_ids(
-    store: Store, kind: str
-) -> None:
-    """The memory store, which has no index, returns other records than those of the ids too."""
+async def test_a_list_is_newest_first_after_any_record_or_by_ids(store: Store, kind: str) -> None:
+    """The memory store, which has no index, also returns records with other ids."""
     read, name, form = LISTS[kind]
     await store.run(fill)
 
@@ -72,8 +68,8 @@ async def test_newest_first_from_any_record_on_or_only_those_of_some_ids(
         return [getattr(each, name) for each in await store.run(lambda unit: read(unit, listing))]
 
     for service_id, after_number, limit, expected in FOUND:
-        going_on = None if after_number is None else form.format(after_number)
-        found = await find(Listing(service_id, going_on, limit))
+        after_id = None if after_number is None else form.format(after_number)
+        found = await find(Listing(service_id, after_id, limit))
         assert found == [form.format(number) for number in expected]
 
     wanted = [form.format(number) for number in (1, 4)]
@@ -84,17 +80,17 @@ async def test_newest_first_from_any_record_on_or_only_those_of_some_ids(
 async def test_a_watcher_is_notified_of_writes_and_not_of_reads_until_it_stops(
     store: Store,
 ) -> None:
-    heard: list[str] = []
-    store.watch(lambda: heard.append("one"))
-    unwatch = store.watch(lambda: heard.append("other"))
+    notices: list[str] = []
+    store.watch(lambda: notices.append("one"))
+    unwatch = store.watch(lambda: notices.append("other"))
 
     await unit_of(store).add_transaction(transaction())
     await unit_of(store).transaction(55, "T1")
-    assert heard == ["one", "other"]
+    assert notices == ["one", "other"]
 
     unwatch()
     await unit_of(store).save_transaction(transaction())
-    assert heard == ["one", "other", "one"]
+    assert notices == ["one", "other", "one"]
 
 
 SENT = {"status": SmsStatus.SENT}
@@ -129,7 +125,7 @@ FIRST, SECOND = date(2026, 1, 1), date(2026, 1, 2)
 
 @pytest.mark.decision("D26")
 @pytest.mark.spec("endpoint.11")
-async def test_filters_of_the_history_choose_and_the_newest_comes_first(filled: Store) -> None:
+async def test_the_filtered_history_has_the_newest_matching_message_first(filled: Store) -> None:
     for query, expected in (
         (HistoryQuery(SERVICE), NEWEST_FIRST),
         (HistoryQuery(56), ["stranger"]),
@@ -148,15 +144,14 @@ async def test_filters_of_the_history_choose_and_the_newest_comes_first(filled: 
         assert await in_history(filled, query) == (expected, len(expected)), query
 
     await unit_of(filled).save_messages([MESSAGES[0].settled(after(days=3))])
-    assert (await in_history(filled, HistoryQuery(SERVICE)))[0] == NEWEST_FIRST, (
-        "it keeps its place"
-    )
+    found, _ = await in_history(filled, HistoryQuery(SERVICE))
+    assert found == NEWEST_FIRST, "a settled message keeps its place"
 
 
 @pytest.mark.decision("D26")
 @pytest.mark.spec("endpoint.11")
 @pytest.mark.parametrize("status", [None, SmsStatus.SENT], ids=["all", "filtered"])
-async def test_pages_follow_one_another_and_the_one_beyond_the_end_is_empty(
+async def test_pages_of_the_history_are_complete_and_empty_beyond_the_end(
     filled: Store, status: SmsStatus | None
 ) -> None:
     whole, total = await in_history(filled, HistoryQuery(SERVICE, status=status))

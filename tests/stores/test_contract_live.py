@@ -1,4 +1,4 @@
-"""What every store keeps for production mode: payments, attempts, the ledger, notifications."""
+"""Records of production mode in every store: payments, attempts, the ledger, notifications."""
 
 import asyncio
 from datetime import datetime
@@ -19,7 +19,7 @@ from sandbox_sim.records.exchanges import (
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.ledger import Balance
 from sandbox_sim.records.listing import Listing
-from sandbox_sim.records.messages import HistoryQuery, Message, SmsStatus
+from sandbox_sim.records.messages import HistoryQuery, SmsStatus
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import ServiceMode
@@ -45,6 +45,7 @@ from tests.sample_records import (
     postings_of,
     transaction,
 )
+from tests.stores.conftest import Broken
 from tests.units import unit_of
 
 LIVE = ServiceMode.PRODUCTION
@@ -57,10 +58,6 @@ DECISION = KeptDecision(
 
 
 pytestmark = pytest.mark.decision("D39")
-
-
-class Broken(Exception):
-    """Raised in a unit, so that the store rolls it back."""
 
 
 async def fill(unit: Unit) -> None:
@@ -86,7 +83,7 @@ async def seen(unit: Unit) -> dict[str, object]:
         "balances": await unit.balances(None, None),
         "sums": await unit.live_sums(),
         "transfers": await postings_of(unit, SERVICE),
-        "pending": await is_open(unit),
+        "pending": await unit.open_transfer(PAYOUT, FIRST) is not None,
         "notification": await unit.raw_notification(1),
         "exchanges": list(await unit.exchanges_of("A1")),
         "parts": list(await unit.message_parts("A1")),
@@ -96,11 +93,7 @@ async def seen(unit: Unit) -> dict[str, object]:
     }
 
 
-async def is_open(unit: Unit) -> bool:
-    return await unit.open_transfer(PAYOUT, FIRST) is not None
-
-
-async def test_what_was_written_is_read_as_it_was(store: Store) -> None:
+async def test_each_record_is_read_as_it_was_written(store: Store) -> None:
     await store.run(fill)
 
     found = await store.run(seen)
@@ -120,9 +113,7 @@ async def test_what_was_written_is_read_as_it_was(store: Store) -> None:
     assert found["decisions"] == [DECISION]
 
 
-async def test_a_transaction_id_is_used_once_in_a_service_and_mode_until_it_is_deleted(
-    store: Store,
-) -> None:
+async def test_a_transaction_id_is_unique_in_a_service_and_mode_until_deleted(store: Store) -> None:
     unit = unit_of(store)
     at_once = (unit.add_transaction(live_transaction(each)) for each in (FIRST, SECOND))
     assert sorted(await asyncio.gather(*at_once)) == [False, True]
@@ -172,18 +163,14 @@ async def test_every_field_of_an_attempt_and_every_digit_are_kept(store: Store) 
     await unit_of(store).save_attempt(whole)
     await unit_of(store).add_transfer(paid_in(large))
 
-    found, balance = (
-        await unit_of(store).attempt("A1"),
-        await unit_of(store).balance(COLLECTION),
-    )
+    found = await unit_of(store).attempt("A1")
+    balance = await unit_of(store).balance(COLLECTION)
     assert found == whole
     assert (str(found.amount), balance and str(balance.available)) == (large, large)
     assert await unit_of(store).saved_request("A1") == ""
 
 
-async def test_attempts_are_listed_newest_first_and_found_by_what_a_network_calls_them(
-    store: Store,
-) -> None:
+async def test_attempts_are_listed_newest_first_and_found_by_network_ids(store: Store) -> None:
     others: dict[int, dict[str, Any]] = {
         2: {"network": "vod"},
         3: {"network_id": "N3", "outcome": Outcome.SUCCEEDED},
@@ -219,7 +206,7 @@ async def test_attempts_are_listed_newest_first_and_found_by_what_a_network_call
         assert await unit_of(store).find_attempts(network, **criteria) == ids
 
 
-async def test_a_reference_is_used_once_unless_the_network_never_took_it(store: Store) -> None:
+async def test_a_reference_is_unique_except_among_attempts_that_were_not_sent(store: Store) -> None:
     never = attempt("A1", reference="R1", outcome=Outcome.NOT_SENT)
     await unit_of(store).add_attempt(never, "")
     await unit_of(store).add_attempt(attempt("A2", reference="R1"), "{}")
@@ -228,7 +215,7 @@ async def test_a_reference_is_used_once_unless_the_network_never_took_it(store: 
         await unit_of(store).add_attempt(attempt("A3", reference="R1"), "{}")
 
 
-async def test_open_and_doubtful_attempts(store: Store) -> None:
+async def test_open_attempts_are_counted_and_doubtful_attempts_listed(store: Store) -> None:
     attempts = [
         attempt("old"),
         attempt("new", created_at=after(hours=1), network="vod"),
@@ -276,8 +263,8 @@ async def test_notifications_are_listed_newest_first_and_counted(store: Store) -
     one, two, three = [await keep(store, "mtn", state) for state in (new, done, failed)]
     other = await keep(store, "vod", done)
 
-    async def listed(**asked: Any) -> list[int]:
-        query = NotificationQuery(**asked)
+    async def listed(**filters: Any) -> list[int]:
+        query = NotificationQuery(**filters)
         return [each.number for each in await unit_of(store).list_notifications(query)]
 
     assert await listed() == [other, three, two, one]
@@ -289,7 +276,7 @@ async def test_notifications_are_listed_newest_first_and_counted(store: Store) -
     }
 
 
-async def test_what_is_done_and_has_secrets_is_found_until_it_is_scrubbed(store: Store) -> None:
+async def test_processed_notifications_with_secrets_are_found_until_scrubbed(store: Store) -> None:
     numbers = {state: await keep(store, "mtn", state) for state in NotificationState}
     unmatched = numbers.pop(NotificationState.UNMATCHED)
     del numbers[NotificationState.NEW]
@@ -309,9 +296,7 @@ async def test_what_is_done_and_has_secrets_is_found_until_it_is_scrubbed(store:
     assert await found(NOW) == []
 
 
-async def test_old_notifications_are_deleted_in_steps_but_none_that_is_to_be_read(
-    store: Store,
-) -> None:
+async def test_old_notifications_are_deleted_in_steps_except_unread_ones(store: Store) -> None:
     new, *_ = [await keep(store, "mtn", state) for state in NotificationState]
     young = await keep(store, "mtn", NotificationState.APPLIED, received_at=after(seconds=1))
 
@@ -328,7 +313,7 @@ async def test_old_notifications_are_deleted_in_steps_but_none_that_is_to_be_rea
     assert again > young
 
 
-async def test_a_unit_that_raises_leaves_nothing(store: Store) -> None:
+async def test_a_unit_that_raises_changes_nothing(store: Store) -> None:
     await store.run(fill)
     before = await store.run(seen)
 
@@ -357,7 +342,7 @@ async def test_a_unit_that_raises_leaves_nothing(store: Store) -> None:
 
 @pytest.mark.decision("D32")
 @pytest.mark.parametrize("service_id", [SERVICE, None])
-async def test_no_reset_or_snapshot_touches_production(
+async def test_resets_and_snapshots_do_not_change_production_records(
     store: Store, service_id: int | None
 ) -> None:
     await store.run(fill)
@@ -381,7 +366,7 @@ async def test_no_reset_or_snapshot_touches_production(
 
 
 @pytest.mark.decision("D32")
-async def test_a_claimed_job_of_production_outlives_a_reset(store: Store) -> None:
+async def test_a_reset_keeps_a_claimed_job_of_production(store: Store) -> None:
     await store.run(fill)
     (claimed,) = await unit_of(store).claim_due(NOW, 9)
     await unit_of(store).reset(None)
@@ -391,7 +376,7 @@ async def test_a_claimed_job_of_production_outlives_a_reset(store: Store) -> Non
     assert await unit_of(store).next_due() is None
 
 
-async def test_one_list_has_the_transactions_of_both_modes(store: Store) -> None:
+async def test_a_list_has_the_transactions_of_one_mode_or_of_both(store: Store) -> None:
     async def listed(mode: ServiceMode | None, last: int) -> list[int]:
         listing = Listing(None, f"1000000000{last}", 10, mode)
         found = await unit_of(store).list_transactions(listing)
@@ -411,12 +396,9 @@ async def test_one_list_has_the_transactions_of_both_modes(store: Store) -> None
 
 
 async def test_messages_of_both_modes_are_kept_apart(store: Store) -> None:
-    def text(number: int, mode: ServiceMode) -> Message:
-        return message(f"M{number}", mode=mode, created_at=after(seconds=number))
-
-    live, sandbox = ServiceMode.PRODUCTION, ServiceMode.SANDBOX
     for number in range(4):
-        each = text(number, live if number % 2 else sandbox)
+        mode = LIVE if number % 2 else ServiceMode.SANDBOX
+        each = message(f"M{number}", mode=mode, created_at=after(seconds=number))
         await unit_of(store).add_messages([each])
 
     async def read(unit: Unit) -> dict[str, object]:
@@ -425,16 +407,16 @@ async def test_messages_of_both_modes_are_kept_apart(store: Store) -> None:
         return {
             "listed": [each.processing_id for each in listed],
             "after the other mode": [each.processing_id for each in page],
-            "by id": [each.mode for each in await unit.messages(SERVICE, "M1", live)],
+            "by id": [each.mode for each in await unit.messages(SERVICE, "M1", LIVE)],
             "of the other mode": await unit.messages(SERVICE, "M1"),
-            "history": (await unit.history(HistoryQuery(SERVICE, mode=live)))[1],
-            "filtered": (await unit.history(HistoryQuery(SERVICE, mode=live, batch_id="B")))[1],
+            "history": (await unit.history(HistoryQuery(SERVICE, mode=LIVE)))[1],
+            "filtered": (await unit.history(HistoryQuery(SERVICE, mode=LIVE, batch_id="B")))[1],
         }
 
     assert await store.run(read) == {
         "listed": ["M3", "M2", "M1", "M0"],
         "after the other mode": ["M1"],
-        "by id": [live],
+        "by id": [LIVE],
         "of the other mode": [],
         "history": 2,
         "filtered": 0,
@@ -445,12 +427,10 @@ async def test_messages_of_both_modes_are_kept_apart(store: Store) -> None:
     assert [each.processing_id for each in left] == ["M3", "M1"]
     sent = left[0]._replace(status=SmsStatus.SENT)
     await unit_of(store).save_messages([sent])
-    assert await unit_of(store).messages(SERVICE, "M3", live) == [sent]
+    assert await unit_of(store).messages(SERVICE, "M3", LIVE) == [sent]
 
 
-async def test_a_part_of_a_message_is_found_by_the_id_that_its_network_gave_it(
-    store: Store,
-) -> None:
+async def test_a_message_part_is_found_by_its_network_id(store: Store) -> None:
     first = MessagePart("sms", "A1", 1, 2, "id-1")
     second = MessagePart("sms", "A1", 2, 2, "id-2")
     elsewhere = MessagePart("other", "A2", 1, 1, "id-1")

@@ -43,17 +43,13 @@ from tests.sample_records import (
     transaction,
     violations,
 )
-from tests.stores.conftest import OpenStore
+from tests.stores.conftest import Broken, OpenStore
 
 SERVICES = (55, 56)
 
 SANDBOX, LIVE = ServiceMode
 
 IDS = ("T1", "T2")
-
-
-class Broken(Exception):
-    """Raised in a unit, so that the store rolls it back."""
 
 
 @dataclass
@@ -70,14 +66,14 @@ class Model:
     claimed: list[tuple[Job, Job]] = field(default_factory=list)
     postings: list[Transfer] = field(default_factory=list)
     live: list[Transfer] = field(default_factory=list)
-    begun: list[LedgerLine] = field(default_factory=list)
+    pending: list[LedgerLine] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     inbox: list[InboxMessage] = field(default_factory=list)
-    promised: int = 0
+    planned: int = 0
     kept: "tuple[Model, datetime] | None" = None
 
     def expected(self) -> dict[str, Any]:
-        """What `seen` must return."""
+        """The result that `seen` must have."""
         newest = {(t.service_id, t.transaction_id): t for t in self.transactions}
         of_both = [*self.postings, *self.live]
         ended = {each.pending for each in self.live}
@@ -90,7 +86,7 @@ class Model:
                     else Decimal(0)
                 )
                 balances.setdefault(account, [Decimal(0), Decimal(0)])[0] += sign * moved
-        for number, each, _ in self.begun:
+        for number, each, _ in self.pending:
             balances[each.debit][1] += Decimal(0) if number in ended else each.amount
         return {
             "newest": {(s, i): newest.get((s, i)) for s in SERVICES for i in IDS},
@@ -163,14 +159,14 @@ Write = Callable[[Unit, Model, Step, datetime], Awaitable[None]]
 
 
 async def begin(unit: Unit, model: Model, step: Step, now: datetime) -> None:
-    begun = transaction(
+    pending = transaction(
         f"{len(model.transactions):011d}",
         service_id=step.service_id,
         transaction_id=IDS[step.number % 2],
         initiated_at=now,
     )
-    model.transactions.append(begun)
-    await unit.add_transaction(begun)
+    model.transactions.append(pending)
+    await unit.add_transaction(pending)
 
 
 async def decide(unit: Unit, model: Model, step: Step, now: datetime) -> None:
@@ -199,11 +195,11 @@ async def deliver(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
         await unit.save_callback(model.callbacks[place])
 
 
-async def promise(unit: Unit, model: Model, step: Step, now: datetime) -> None:
-    promised = job(str(step.number), now + timedelta(minutes=step.number - 5))
-    model.promised += 1
-    model.jobs.append(promised._replace(number=model.promised))
-    await unit.add_job(promised)
+async def plan(unit: Unit, model: Model, step: Step, now: datetime) -> None:
+    planned = job(str(step.number), now + timedelta(minutes=step.number - 5))
+    model.planned += 1
+    model.jobs.append(planned._replace(number=model.planned))
+    await unit.add_job(planned)
 
 
 async def claim(unit: Unit, model: Model, step: Step, now: datetime) -> None:
@@ -239,7 +235,7 @@ async def move(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
 
 
 async def set_aside(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
-    """Begin a pending transfer, where so much is available."""
+    """Begin a pending transfer, if its amount is available."""
     moved = posting(
         -step.number, service_id=step.service_id, account=Wallet.PAYOUT, mode=LIVE, subject="H"
     )._replace(kind=TransferKind.PENDING)
@@ -247,19 +243,21 @@ async def set_aside(unit: Unit, model: Model, step: Step, _now: datetime) -> Non
     if step.number and balance is not None and balance.available >= step.number:
         line = LedgerLine(await unit.add_transfer(moved), moved)
         model.live.append(moved)
-        model.begun.append(line)
+        model.pending.append(line)
         assert await unit.open_transfer(moved.debit, "H") == line
 
 
 async def end(unit: Unit, model: Model, step: Step, now: datetime) -> None:
     """Post a part of a pending transfer, or all, or void it; it cannot end a second time."""
-    if not model.begun:
+    if not model.pending:
         return
-    begun = model.begun[step.number % len(model.begun)]
-    parts = [None, *(begun.transfer.amount / each for each in (1, 2))]
+    pending = model.pending[step.number % len(model.pending)]
+    parts = [None, *(pending.transfer.amount / each for each in (1, 2))]
     part = parts[step.number % 3]
-    ending = begun.voided(now) if part is None else begun.posted(now, begun.transfer.credit, part)
-    if begun.number in {each.pending for each in model.live}:
+    ending = (
+        pending.voided(now) if part is None else pending.posted(now, pending.transfer.credit, part)
+    )
+    if pending.number in {each.pending for each in model.live}:
         with pytest.raises(PendingEnded):
             await unit.add_transfer(ending)
     else:
@@ -268,7 +266,7 @@ async def end(unit: Unit, model: Model, step: Step, now: datetime) -> None:
 
 
 async def reset_service(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
-    """Reset one service; of mode P everything stays."""
+    """Reset one service; its records of mode P stay."""
     await unit.reset(step.service_id)
     for name in ("transactions", "callbacks", "jobs", "postings", "messages"):
         kept = [each for each in getattr(model, name) if each.service_id != step.service_id]
@@ -303,9 +301,9 @@ async def clear(unit: Unit, model: Model, _step: Step, _now: datetime) -> None:
     model.inbox.clear()
 
 
-async def keep(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
+async def save_snapshot(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
     kept = copy.deepcopy(model)
-    kept.jobs += [promised for promised, _ in kept.claimed]
+    kept.jobs += [planned for planned, _ in kept.claimed]
     kept.claimed, kept.kept = [], None
     kept.transactions = [
         each
@@ -316,7 +314,7 @@ async def keep(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
     await unit.save_snapshot("kept", None, now)
 
 
-async def put_back(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
+async def restore_snapshot(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
     """Restore the snapshot. Each time moves by the time since the snapshot was saved."""
     assert (await unit.restore_snapshot("kept", now) is None) is (model.kept is None)
     if model.kept is not None:
@@ -333,8 +331,8 @@ RECORDS = ("transactions", "callbacks", "jobs", "postings", "messages", "inbox")
 WRITES: dict[str, Write] = {
     write.__name__: write
     for write in (
-        *(begin, decide, notify, deliver, promise, claim, finish, post, move, set_aside, end),
-        *(reset_service, send, settle, receive, clear, keep, put_back),
+        *(begin, decide, notify, deliver, plan, claim, finish, post, move, set_aside, end),
+        *(reset_service, send, settle, receive, clear, save_snapshot, restore_snapshot),
     )
 }
 
@@ -354,7 +352,7 @@ EXAMPLES = 4 if settings.get_current_profile_name() == "suite" else settings().m
 @settings(max_examples=EXAMPLES)
 @example(sequence=[(0, [BEGIN], True), (40, [BEGIN, DECIDE], False), (1, [BEGIN], False)])
 @given(sequence=st.lists(units, max_size=12))
-async def test_a_store_does_what_the_model_does(
+async def test_a_store_has_the_state_of_the_model_after_any_units(
     open_store: OpenStore, sequence: list[tuple[int, list[Step], bool]]
 ) -> None:
     clock, model = VirtualClock(), Model()

@@ -1,4 +1,4 @@
-"""Every store returns what was written, until it expires by the clock."""
+"""Every store returns a record as it was written, until it expires by the clock."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -65,7 +65,7 @@ ODD_CALLBACK = CallbackBehaviour(duplicate=3, delay_ms=20, bad_signature=True, p
 
 
 @pytest.mark.decision("D31", "D38")
-async def test_addresses_that_are_kept_apart_and_overrides_are_read_back(store: Store) -> None:
+async def test_callback_targets_and_overrides_are_read_as_they_were_saved(store: Store) -> None:
     address = "http://ama:s3same@shop.test/"
     kept = callback(url="http://***@shop.test/", target=address)
     paid = transaction(
@@ -113,7 +113,9 @@ async def test_the_refunds_of_a_collection_are_listed_oldest_first(
 @pytest.mark.spec("sandbox.8", "limits")
 @pytest.mark.decision("D14", "D15")
 class TestTransactions:
-    async def test_deciding_the_older_does_not_make_it_the_newest(self, store: Store) -> None:
+    async def test_an_older_transaction_that_is_decided_does_not_become_the_newest(
+        self, store: Store
+    ) -> None:
         older, newer = transaction("10000000001"), transaction("10000000002")
         decided = older.moved(Status.SUCCESSFUL, after(seconds=1))
         await unit_of(store).add_transaction(older)
@@ -126,7 +128,7 @@ class TestTransactions:
 
     @pytest.mark.decision("D40")
     @pytest.mark.parametrize("fields", [{}, {"by_hand": True}, {"status": Status.SUCCESSFUL}])
-    async def test_it_is_kept_after_its_fifteen_minutes(
+    async def test_a_transaction_is_kept_after_fifteen_minutes(
         self, store: Store, clock: VirtualClock, fields: dict[str, Any]
     ) -> None:
         made = transaction(**fields)
@@ -148,7 +150,7 @@ class TestTransactions:
         ("fields", "copied"),
         [({}, True), ({"by_hand": True}, True), ({"status": Status.SUCCESSFUL}, False)],
     )
-    async def test_a_snapshot_copies_what_is_unexpired_or_open(
+    async def test_a_snapshot_copies_unexpired_and_open_transactions(
         self, store: Store, clock: VirtualClock, fields: dict[str, Any], copied: bool
     ) -> None:
         old = transaction(**fields)
@@ -171,7 +173,7 @@ class TestTransactions:
 
 
 @pytest.mark.decision("D20")
-async def test_a_checkout_is_there_until_it_expires(store: Store, clock: VirtualClock) -> None:
+async def test_a_card_page_is_found_until_it_expires(store: Store, clock: VirtualClock) -> None:
     await unit_of(store).add_card_page(checkout())
 
     for minutes, found in ((0, True), (14.99, True), (15, False)):
@@ -179,7 +181,7 @@ async def test_a_checkout_is_there_until_it_expires(store: Store, clock: Virtual
         assert (await unit_of(store).card_page("P1") is not None) is found
 
 
-async def test_a_send_is_found_by_its_own_id_or_that_of_its_batch(store: Store) -> None:
+async def test_messages_are_found_by_their_id_or_by_the_id_of_their_batch(store: Store) -> None:
     batch = [message(f"M{n}", batch_id="B1") for n in range(3)]
     await unit_of(store).add_messages(batch)
 
@@ -191,9 +193,7 @@ async def test_a_send_is_found_by_its_own_id_or_that_of_its_batch(store: Store) 
 CHANGED = Behaviour(magic_outcomes={"13.37": "001"}, callback_profile=Profile.FLAT)
 
 
-async def test_clock_and_behaviour_are_as_they_were_set_last_whatever_is_reset(
-    store: Store,
-) -> None:
+async def test_resets_and_snapshots_do_not_change_clock_and_behaviour(store: Store) -> None:
     unit, late = unit_of(store), after(days=400, microseconds=1)
     shifts = (timedelta(), timedelta(days=-3, microseconds=1))
     for state in (ClockState(shift, frozen) for shift in shifts for frozen in (NOW, None, late)):
@@ -213,8 +213,8 @@ async def test_clock_and_behaviour_are_as_they_were_set_last_whatever_is_reset(
 
 
 @pytest.mark.decision("D18")
-async def test_no_number_for_ids_is_reserved_twice(store: Store) -> None:
-    """The first that asks says where they begin; a reset or a snapshot gives none of them back."""
+async def test_a_number_for_ids_is_never_reserved_twice(store: Store) -> None:
+    """The first reservation sets the first number; resets and snapshots return no numbers."""
 
     async def twice(unit: Unit) -> list[int]:
         return [await unit.reserve(7 * 10**9, 10), await unit.reserve(5, 1)]

@@ -1,4 +1,4 @@
-"""Every store deletes what is too old or too much, and never what is open or waits."""
+"""Every store deletes the oldest records above a limit, and never open or waiting ones."""
 
 from collections.abc import AsyncIterator
 
@@ -33,7 +33,7 @@ async def store(
 @pytest.mark.decision("D15", "D40")
 @pytest.mark.parametrize("by_hand", [False, True])
 @pytest.mark.parametrize(("minutes", "kept"), [(0, 9), (14.99, 9), (16, 1), (100_000, 1)])
-async def test_the_oldest_final_transactions_go_after_their_fifteen_minutes(
+async def test_the_oldest_final_transactions_are_deleted_after_fifteen_minutes(
     store: Store, clock: VirtualClock, minutes: float, kept: int, by_hand: bool
 ) -> None:
     is_open = transaction("10000000000", transaction_id="open", by_hand=by_hand)
@@ -57,7 +57,7 @@ async def test_the_oldest_final_transactions_go_after_their_fifteen_minutes(
     ]
 
 
-async def test_the_newest_finished_callbacks_of_each_service_stay_and_all_that_wait(
+async def test_waiting_callbacks_and_the_newest_finished_ones_of_each_service_are_kept(
     store: Store, clock: VirtualClock
 ) -> None:
     async def save(name: str, state: DeliveryState, service_id: int = SERVICE) -> None:

@@ -1,4 +1,4 @@
-"""A unit of work that raises leaves nothing behind, in every store and for every kind of write."""
+"""A unit of work that raises changes nothing, in every store and for every kind of write."""
 
 from typing import Any
 
@@ -7,15 +7,12 @@ import pytest
 from sandbox_sim.ports import Store, Unit
 from sandbox_sim.records.jobs import Job
 from tests.sample_records import NOW, SERVICE, after, job
+from tests.stores.conftest import Broken
 from tests.stores.writes import WRITES, Write, prepared, state
 from tests.units import unit_of
 
 
-class Broken(Exception):
-    """The error that these units raise."""
-
-
-async def broken(store: Store, write: Write) -> None:
+async def run_and_fail(store: Store, write: Write) -> None:
     async def work(unit: Unit) -> None:
         await write(unit)
         raise Broken
@@ -24,7 +21,7 @@ async def broken(store: Store, write: Write) -> None:
         await store.run(work)
 
 
-async def test_what_can_be_read_and_the_order_of_jobs_are_as_before(store: Store) -> None:
+async def test_a_failed_write_changes_no_record_and_no_order_of_jobs(store: Store) -> None:
     await store.run(prepared)
     before = await store.run(state)
     claimed: list[list[str]] = []
@@ -33,15 +30,14 @@ async def test_what_can_be_read_and_the_order_of_jobs_are_as_before(store: Store
         claimed.append([each.subject for each in await unit.claim_due(NOW, 10)])
 
     for name, write in WRITES.items():
-        await broken(store, write)
+        await run_and_fail(store, write)
 
         assert await store.run(state) == before, name
-        await broken(store, claim)
+        await run_and_fail(store, claim)
         assert claimed.pop() == ["due", "due too"], name
 
 
-async def test_the_same_write_works_the_next_time(store: Store) -> None:
-    """The failed write leaves nothing that makes the second one fail."""
+async def test_a_failed_write_succeeds_when_repeated(store: Store) -> None:
     first: list[dict[str, Any]] = []
     for name, write in WRITES.items():
 
@@ -53,22 +49,20 @@ async def test_the_same_write_works_the_next_time(store: Store) -> None:
             first.append(await read_after(unit))
 
         await store.run(prepared)
-        await broken(store, read_then_break)
+        await run_and_fail(store, read_then_break)
 
         assert await store.run(read_after) == first.pop(), name
-        await store.run(start_anew)
+        await store.run(delete_all)
 
 
-async def start_anew(unit: Unit) -> None:
+async def delete_all(unit: Unit) -> None:
     """Delete everything except the clock."""
     await unit.reset(None)
     for snapshot in await unit.snapshots():
         await unit.delete_snapshot(snapshot.name)
 
 
-async def test_a_job_finished_in_a_broken_unit_is_still_claimed_and_its_retry_not_there(
-    store: Store,
-) -> None:
+async def test_a_failed_unit_keeps_the_claim_of_its_job_and_adds_no_retry(store: Store) -> None:
     """A unit that records an attempt finishes its job and adds the next one, or does neither."""
     await unit_of(store).add_job(job())
     (claimed,) = await unit_of(store).claim_due(NOW, 1)
@@ -77,7 +71,7 @@ async def test_a_job_finished_in_a_broken_unit_is_still_claimed_and_its_retry_no
         await unit.finish(claimed)
         await unit.add_job(Job(after(minutes=5), claimed.kind, SERVICE, claimed.subject))
 
-    await broken(store, record)
+    await run_and_fail(store, record)
     assert await unit_of(store).next_due() is None
     assert await unit_of(store).claim_due(NOW, 1) == []
 

@@ -13,16 +13,16 @@ from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.messages import HistoryQuery
 from sandbox_sim.records.overrides import Match
 from sandbox_sim.records.snapshots import Snapshot, with_times_shifted
-from sandbox_sim.records.transactions import Status, answers_status
-from tests.sample_records import (
-    NOW,
-    SERVICE,
-    after,
-    delivery,
-    rule,
-)
+from tests.sample_records import NOW, SERVICE, after, delivery, rule
 from tests.stores.conftest import claim
-from tests.stores.two_services import BOTH, OTHER, both_live, live, of, of_all
+from tests.stores.two_services import (
+    BOTH,
+    OTHER,
+    add_records,
+    add_records_of_both,
+    all_records,
+    records_of,
+)
 from tests.units import unit_of
 
 
@@ -46,49 +46,49 @@ async def restore(store: Store, now: datetime = NOW, name: str = "before") -> Sn
 
 
 @pytest.fixture(autouse=True)
-async def _lived(store: Store) -> None:
-    await store.run(both_live)
+async def _records(store: Store) -> None:
+    await store.run(add_records_of_both)
 
 
-async def test_all_is_as_it_was_however_often_it_is_restored(store: Store) -> None:
-    before = await store.run(of_all)
+async def test_a_snapshot_restores_every_record_each_time(store: Store) -> None:
+    before = await store.run(all_records)
     taken = await save(store)
     await unit_of(store).reset(None)
 
     for _ in range(2):
         assert await restore(store) == taken
-        assert await store.run(of_all) == before
+        assert await store.run(all_records) == before
         due = [(each.due_at, each.subject) for each in await claim(store, now=after(hours=1))]
         assert due == [
             (after(minutes=n), f"C{service_id}-1-{n}") for n in (1, 2) for service_id in BOTH
         ]
-        await store.run(partial(live, run=2))
+        await store.run(partial(add_records, run=2))
         await unit_of(store).clear_inbox("orders")
 
 
-async def test_of_one_service_the_others_are_left_alone(store: Store) -> None:
-    ours = await store.run(lambda unit: of(unit, SERVICE))
+async def test_a_snapshot_of_one_service_does_not_change_the_others(store: Store) -> None:
+    ours = await store.run(lambda unit: records_of(unit, SERVICE))
     await save(store, service_id=SERVICE)
     await unit_of(store).reset(SERVICE)
-    await store.run(partial(live, service_id=OTHER, run=2))
+    await store.run(partial(add_records, service_id=OTHER, run=2))
     await unit_of(store).add_inbox_message("orders", delivery("2"))
-    theirs = await store.run(lambda unit: of(unit, OTHER))
+    theirs = await store.run(lambda unit: records_of(unit, OTHER))
 
     await restore(store)
 
-    restored = await store.run(lambda unit: of(unit, SERVICE))
+    restored = await store.run(lambda unit: records_of(unit, SERVICE))
     # SQLite has since given the numbers of these postings to the other service.
     restored["ledger"] = [line.transfer for line in restored["ledger"]]
     ours["ledger"] = [line.transfer for line in ours["ledger"]]
     assert restored == ours
-    assert await store.run(lambda unit: of(unit, OTHER)) == theirs
+    assert await store.run(lambda unit: records_of(unit, OTHER)) == theirs
     assert len(await unit_of(store).inbox_messages("orders", Listing())) == 2
     assert len(await claim(store, now=after(hours=1))) == 6
     assert len(await unit_of(store).ledger_page(LedgerQuery())) == 6
 
 
-async def test_its_rules_stand_where_they_stood_among_those_of_all(store: Store) -> None:
-    """Of the rules that match a request the newest applies, so their order matters."""
+async def test_restored_rules_keep_their_place_among_rules_for_all_services(store: Store) -> None:
+    """The newest of the rules that match a request applies, so their order matters."""
     for_all = rule("for all", match=Match())
     await unit_of(store).save_user_rule(for_all)
     await save(store, service_id=SERVICE)
@@ -101,27 +101,29 @@ async def test_its_rules_stand_where_they_stood_among_those_of_all(store: Store)
     assert names[2:] == ["O56-1-2", "O56-1-1", "O55-1-2", "O55-1-1"]
 
 
-async def test_what_came_since_is_forgotten(store: Store) -> None:
+async def test_a_restore_deletes_newer_records(store: Store) -> None:
     await save(store, service_id=SERVICE)
-    await store.run(partial(live, run=2))
+    await store.run(partial(add_records, run=2))
 
     await restore(store)
 
-    found = await store.run(lambda unit: of(unit, SERVICE))
+    found = await store.run(lambda unit: records_of(unit, SERVICE))
     assert [each.id for each in found["callbacks"]] == ["C55-1-2", "C55-1-1"]
     assert found["pages"][2:] == [None, None]
     assert found["balance"].amount == 1000
     assert len(await claim(store, now=after(hours=1))) == 4
 
 
-async def test_every_time_is_later_by_what_has_gone_by(store: Store, clock: VirtualClock) -> None:
-    before = await store.run(lambda unit: of(unit, SERVICE))
+async def test_a_restore_moves_every_time_by_the_time_since_the_snapshot(
+    store: Store, clock: VirtualClock
+) -> None:
+    before = await store.run(lambda unit: records_of(unit, SERVICE))
     await save(store)
     clock.move_to(after(minutes=16, microseconds=3))
 
     await restore(store, clock.now())
 
-    found = await store.run(lambda unit: of(unit, SERVICE))
+    found = await store.run(lambda unit: records_of(unit, SERVICE))
     assert found == later(before, minutes=16, microseconds=3)
     assert found["callbacks"][0].attempts[0].next_attempt_at == after(minutes=21, microseconds=3)
     (message,) = await unit_of(store).inbox_messages("orders", Listing())
@@ -130,20 +132,7 @@ async def test_every_time_is_later_by_what_has_gone_by(store: Store, clock: Virt
     assert len(await claim(store, now=after(minutes=17, microseconds=3))) == 2
 
 
-async def test_what_was_expired_and_open_is_still_both(store: Store, clock: VirtualClock) -> None:
-    """Its callback is still sent; what was expired and final was not copied."""
-    clock.move_to(after(minutes=15))
-    await unit_of(store).save_snapshot("late", None, clock.now())
-    clock.move_to(after(minutes=40))
-
-    await restore(store, clock.now(), "late")
-
-    found = await store.run(lambda unit: of(unit, SERVICE))
-    assert not any(answers_status(each, clock.now()) for each in found["transactions"])
-    assert [each.status for each in found["transactions"]] == [Status.PENDING]
-
-
-async def test_a_job_that_was_being_done_is_to_be_done_again(store: Store) -> None:
+async def test_a_job_claimed_at_the_snapshot_can_be_claimed_after_a_restore(store: Store) -> None:
     """A server that still works on it gets `JobLost`, so it cannot change the restored record."""
     (held,) = await claim(store, limit=1, now=after(minutes=1))
     await save(store)
@@ -157,11 +146,9 @@ async def test_a_job_that_was_being_done_is_to_be_done_again(store: Store) -> No
     await unit_of(store).finish(again)
 
 
-async def test_it_counts_what_it_holds_and_is_there_until_it_is_deleted(store: Store) -> None:
-    own = (
-        *("transactions", "checkouts", "callbacks", "jobs", "transfers", "messages", "requests"),
-        "rules",
-    )
+async def test_a_snapshot_counts_its_records_and_is_listed_until_deleted(store: Store) -> None:
+    paid = ("transactions", "checkouts", "callbacks", "jobs", "transfers")
+    own = (*paid, "messages", "requests", "rules")
 
     of_one, of_all = await save(store, "one", SERVICE), await save(store, "all")
 
@@ -176,13 +163,13 @@ async def test_it_counts_what_it_holds_and_is_there_until_it_is_deleted(store: S
     assert await unit_of(store).snapshots() == [of_all]
 
 
-async def test_the_one_of_the_same_name_makes_room_also_if_it_holds_nothing(store: Store) -> None:
+async def test_a_snapshot_replaces_one_of_the_same_name_even_if_it_is_empty(store: Store) -> None:
     await save(store)
     await save(store, "another")
     await unit_of(store).reset(SERVICE)
     emptier = await save(store, service_id=SERVICE)
     assert not any(emptier.records.values())
-    await store.run(partial(live, run=2))
+    await store.run(partial(add_records, run=2))
 
     listed = await unit_of(store).snapshots()
     assert [each.name for each in listed] == ["before", "another"]
@@ -191,8 +178,8 @@ async def test_the_one_of_the_same_name_makes_room_also_if_it_holds_nothing(stor
     assert len(await claim(store, now=after(hours=1))) == 2, "those of the other service"
 
 
-async def test_whoever_waits_hears_of_it(store: Store) -> None:
-    """The scheduler gets the time of the first restored job; other watchers learn of the change."""
+async def test_a_restore_notifies_watchers_of_jobs_and_writes(store: Store) -> None:
+    """A watcher of jobs gets the due time of the first restored job."""
     await save(store)
     await unit_of(store).reset(None)
     jobs: list[datetime] = []
@@ -206,14 +193,14 @@ async def test_whoever_waits_hears_of_it(store: Store) -> None:
     assert writes
 
 
-async def test_a_service_goes_on_after_it(store: Store) -> None:
-    """New records get higher numbers and positions than restored ones, so they still come first."""
+async def test_records_written_after_a_restore_come_first(store: Store) -> None:
+    """New records get higher numbers and positions than restored ones."""
     await save(store)
     await restore(store)
 
-    await store.run(partial(live, run=2))
+    await store.run(partial(add_records, run=2))
 
-    found = await store.run(lambda unit: of(unit, SERVICE))
+    found = await store.run(lambda unit: records_of(unit, SERVICE))
     for kind, name in (("callbacks", "id"), ("messages", "processing_id")):
         listed = [getattr(each, name)[1:] for each in found[kind]]
         assert listed == ["55-2-2", "55-2-1", "55-1-2", "55-1-1"]
@@ -222,17 +209,17 @@ async def test_a_service_goes_on_after_it(store: Store) -> None:
     assert numbers == sorted(set(numbers), reverse=True)
 
 
-EMPTY = 57  # a service that never had a record
+EMPTY = 57  # a service without records
 
 
-async def test_a_reset_of_one_service_leaves_the_other_as_it_was(store: Store) -> None:
-    theirs = await store.run(lambda unit: of(unit, OTHER))
+async def test_a_reset_of_one_service_does_not_change_the_other(store: Store) -> None:
+    theirs = await store.run(lambda unit: records_of(unit, OTHER))
 
     await unit_of(store).reset(SERVICE)
 
-    nothing = await store.run(lambda unit: of(unit, EMPTY))
-    assert await store.run(lambda unit: of(unit, SERVICE)) == nothing
-    assert await store.run(lambda unit: of(unit, OTHER)) == theirs
+    empty = await store.run(lambda unit: records_of(unit, EMPTY))
+    assert await store.run(lambda unit: records_of(unit, SERVICE)) == empty
+    assert await store.run(lambda unit: records_of(unit, OTHER)) == theirs
     assert len(await unit_of(store).inbox_messages("orders", Listing())) == 1
     assert [each.service_id for each in await claim(store, now=after(hours=1))] == [OTHER] * 2
 
@@ -240,8 +227,8 @@ async def test_a_reset_of_one_service_leaves_the_other_as_it_was(store: Store) -
 async def test_a_reset_of_all_deletes_inboxes_too(store: Store) -> None:
     await unit_of(store).reset(None)
 
-    nothing = await store.run(lambda unit: of(unit, EMPTY))
+    empty = await store.run(lambda unit: records_of(unit, EMPTY))
     for service_id in (SERVICE, OTHER):
-        assert await store.run(partial(of, service_id=service_id)) == nothing
+        assert await store.run(partial(records_of, service_id=service_id)) == empty
     assert await unit_of(store).inbox_messages("orders", Listing()) == []
     assert await claim(store, now=after(hours=1)) == []

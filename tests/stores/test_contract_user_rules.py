@@ -1,4 +1,4 @@
-"""Every store keeps user rules as they were given, and notifies watchers of announcements."""
+"""Every store keeps user rules as they were saved, and notifies watchers of announcements."""
 
 import asyncio
 from decimal import Decimal
@@ -36,9 +36,7 @@ async def test_a_rule_is_read_as_it_was_saved(store: Store, match: Match) -> Non
     assert await unit_of(store).user_rule(saved.id) == saved
 
 
-async def test_the_newest_comes_first_and_each_keeps_its_place_until_it_is_removed(
-    store: Store,
-) -> None:
+async def test_rules_are_listed_newest_first_and_keep_their_place(store: Store) -> None:
     for each in ("O1", "O2", "O3"):
         await unit_of(store).save_user_rule(rule(each))
     await unit_of(store).save_user_rule(rule("O4", match=Match()))
@@ -58,17 +56,15 @@ async def test_the_newest_comes_first_and_each_keeps_its_place_until_it_is_remov
     assert await rules(store) == []
 
 
-async def test_who_watches_a_topic_has_read_the_store_before_the_announcement_returns(
-    store: Store,
-) -> None:
-    """A watcher that fails keeps no other from that; a unit that fails announces nothing."""
-    heard: list[list[UserRule]] = []
+async def test_watchers_of_a_topic_finish_before_the_announcement_returns(store: Store) -> None:
+    """A watcher that fails does not stop the others; a unit that fails announces nothing."""
+    read: list[list[UserRule]] = []
 
     async def broken() -> None:
         raise ValueError("no")
 
     async def notice() -> None:
-        heard.append(await rules(store))
+        read.append(await rules(store))
 
     async def work(unit: Unit) -> None:
         await unit.save_user_rule(rule())
@@ -82,23 +78,23 @@ async def test_who_watches_a_topic_has_read_the_store_before_the_announcement_re
     store.watch_topic(Topic.RULES, notice)
     with pytest.raises(LookupError):
         await store.run(fails)
-    assert heard == []
+    assert read == []
 
     await store.run(work)
-    assert heard == [[rule()]]
+    assert read == [[rule()]]
 
     await unit_of(store).delete_user_rule(rule("O1"))
-    assert heard == [[rule()]]
+    assert read == [[rule()]]
 
 
-async def test_watchers_are_told_of_one_thing_after_another(store: Store) -> None:
+async def test_announcements_are_processed_one_after_another(store: Store) -> None:
     """Otherwise an older result of a read could replace a newer one."""
-    at_once, most = 0, 0
+    at_once, maximum = 0, 0
 
     async def notice() -> None:
-        nonlocal at_once, most
+        nonlocal at_once, maximum
         at_once += 1
-        most = max(most, at_once)
+        maximum = max(maximum, at_once)
         await rules(store)
         await asyncio.sleep(0)
         at_once -= 1
@@ -108,4 +104,4 @@ async def test_watchers_are_told_of_one_thing_after_another(store: Store) -> Non
 
     await asyncio.gather(*announcing)
 
-    assert most == 1
+    assert maximum == 1

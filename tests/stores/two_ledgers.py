@@ -1,4 +1,4 @@
-"""The rows of a file or database of version 12, which had two ledgers, and what becomes of them."""
+"""The rows of a file or database of version 12, which had two ledgers, and the migrated ones."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -63,12 +63,12 @@ def two_ledgers() -> Iterator[tuple[str, tuple[object, ...]]]:
         yield "postings", (number, *row)
     yield "balances", (55, "sms", "500", T0 + 3)
     yield "balances", (59, "payout", "-0.10", T0 + 2)
-    # The last one says over which network a payout went that is still open.
+    # The attempt of an open payout, which names its network.
     attempt = ("", 55, "P2", 1, "mtn", "mtn", "", "payout", "0.10", "GHS", T0, "pending")
     yield "attempts", (1, *attempt, *(0, 1, 0, 0), *[None] * 4, *[""] * 4, None, *[""] * 5)
 
 
-async def assert_they_became_one(store: Store) -> None:
+async def assert_one_ledger(store: Store) -> None:
     """Every posting, open hold and balance was converted exactly."""
     assert await store.run(violations) == ()
     lines = await unit_of(store).ledger_page(LedgerQuery(mode=LIVE))
@@ -113,5 +113,5 @@ async def assert_they_became_one(store: Store) -> None:
     ]
     assert [shown(each.transfer)["amount"] for each in of_s] == ["2", "-0.1", "-2", "500"]
     assert [str(each.transfer.debit) for each in of_s] == [
-        *("issued/SMS", "service/59/payout/GHS", "service/55/sms/SMS", "issued/SMS"),
+        *("issued/SMS", "service/59/payout/GHS", "service/55/sms/SMS", "issued/SMS")
     ]

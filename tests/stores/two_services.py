@@ -35,7 +35,7 @@ TRIED = DeliveryAttempt(
 )
 
 
-async def live(unit: Unit, *, service_id: int = SERVICE, run: int = 1) -> None:
+async def add_records(unit: Unit, *, service_id: int = SERVICE, run: int = 1) -> None:
     """Write two records of each kind: one that is finished, and one that is not."""
     own: dict[str, Any] = {"service_id": service_id}
     for n in (1, 2):
@@ -55,7 +55,7 @@ async def live(unit: Unit, *, service_id: int = SERVICE, run: int = 1) -> None:
         await unit.save_user_rule(rule(f"O{name}", match=Match(**own)))
 
 
-async def of(unit: Unit, service_id: int) -> dict[str, Any]:
+async def records_of(unit: Unit, service_id: int) -> dict[str, Any]:
     """All records of a service, without jobs."""
     everything = Listing(service_id, limit=100)
     names = [f"{service_id}-{run}-{n}" for run in (1, 2) for n in (1, 2)]
@@ -76,10 +76,10 @@ async def of(unit: Unit, service_id: int) -> dict[str, Any]:
     }
 
 
-async def of_all(unit: Unit) -> dict[str, Any]:
+async def all_records(unit: Unit) -> dict[str, Any]:
     """All records of both services, and those that they share."""
     return {
-        "services": [await of(unit, each) for each in BOTH],
+        "services": [await records_of(unit, each) for each in BOTH],
         "transactions": list(await unit.list_transactions(Listing())),
         "callbacks": list(await unit.list_callbacks(Listing())),
         "messages": list(await unit.list_messages(Listing())),
@@ -90,8 +90,8 @@ async def of_all(unit: Unit) -> dict[str, Any]:
     }
 
 
-async def both_live(unit: Unit) -> None:
+async def add_records_of_both(unit: Unit) -> None:
     """Write the records of both services, and a delivery to an inbox, which is of neither."""
     for service_id in BOTH:
-        await live(unit, service_id=service_id)
+        await add_records(unit, service_id=service_id)
     await unit.add_inbox_message("orders", delivery("1"))

@@ -1,4 +1,4 @@
-"""Makes sandbox_sim know other versions of its tables than it does."""
+"""Replaces the migrations that sandbox_sim knows."""
 
 from collections.abc import Sequence
 

@@ -96,7 +96,7 @@ async def add_and_claim(unit: Unit) -> None:
     await unit.claim_due(NOW, 2)
 
 
-async def keep_and_put_back(unit: Unit) -> None:
+async def save_and_restore_snapshots(unit: Unit) -> None:
     """Save snapshots, delete everything, and restore it. One snapshot is left at the end."""
     await unit.save_snapshot("new", None, NOW)
     await unit.save_snapshot("newer", SERVICE, NOW)
@@ -160,6 +160,6 @@ WRITES: dict[str, Write] = {
     "a reset": lambda u: u.reset(SERVICE),
     "a reset of all": lambda u: u.reset(None),
     "a snapshot": lambda u: u.save_snapshot("new", None, NOW),
-    "a restored snapshot": keep_and_put_back,
+    "a restored snapshot": save_and_restore_snapshots,
     "much at once": decide_and_charge,
 }

@@ -1,4 +1,4 @@
-"""What only the memory store does: it limits what it keeps, and frees the rest."""
+"""Behaviour of the memory store alone: it limits the records that it keeps, and frees others."""
 
 import weakref
 from functools import partial
@@ -46,7 +46,7 @@ async def kept(store: MemoryStore) -> list[str]:
 
 
 class TestFinishedCallbacks:
-    async def test_those_that_finished_first_go_first_and_one_saved_again_counts_once(
+    async def test_the_earliest_finished_callbacks_are_dropped_and_each_counts_once(
         self, store: MemoryStore
     ) -> None:
         for number in range(4):
@@ -59,7 +59,7 @@ class TestFinishedCallbacks:
             await save(store, "again", DeliveryState.DELIVERED)
         assert await kept(store) == ["again", "C2", "C1"]
 
-    async def test_a_broken_unit_lets_none_go(self, store: MemoryStore) -> None:
+    async def test_a_failed_unit_drops_no_callback(self, store: MemoryStore) -> None:
         for number in range(LIMIT):
             await save(store, f"C{number}", DeliveryState.DELIVERED)
 
@@ -79,7 +79,7 @@ class TestFinishedCallbacks:
 @pytest.mark.decision("D15")
 @pytest.mark.decision("D40")
 class TestTransactions:
-    async def test_one_that_was_open_goes_once_it_has_ended(
+    async def test_an_open_transaction_is_kept_until_it_ends(
         self, store: MemoryStore, clock: VirtualClock
     ) -> None:
         held = store._unit._services[SERVICE].transactions
@@ -99,7 +99,7 @@ class TestTransactions:
 
         assert "10000000001" not in held.records
 
-    async def test_an_id_that_a_newer_one_took_over_still_names_the_newer(
+    async def test_a_reused_transaction_id_still_names_the_newer_transaction(
         self, store: MemoryStore, clock: VirtualClock
     ) -> None:
         newer = transaction("10000000002", initiated_at=after(minutes=10))
@@ -113,7 +113,7 @@ class TestTransactions:
         assert await unit_of(store).transaction(SERVICE, "T1") == newer
 
 
-async def test_expired_checkouts_are_let_go(store: MemoryStore, clock: VirtualClock) -> None:
+async def test_expired_checkouts_are_dropped(store: MemoryStore, clock: VirtualClock) -> None:
     await unit_of(store).add_card_page(checkout("old"))
     clock.move_to(after(minutes=15))
     await unit_of(store).add_card_page(checkout("new", expires_at=after(minutes=30)))
@@ -121,40 +121,38 @@ async def test_expired_checkouts_are_let_go(store: MemoryStore, clock: VirtualCl
     assert list(store._unit._card_pages) == ["new"]
 
 
-async def test_jobs_of_services_that_were_reset_do_not_pile_up(store: MemoryStore) -> None:
-    await unit_of(store).add_job(job("first", after(minutes=1), service_id=56))
+async def test_the_jobs_of_reset_services_do_not_pile_up(store: MemoryStore) -> None:
+    await unit_of(store).add_job(job("kept", after(minutes=1), service_id=56))
     for _ in range(1000):
-        await unit_of(store).add_job(job("left behind", after(minutes=5)))
+        await unit_of(store).add_job(job("deleted", after(minutes=5)))
         await unit_of(store).reset(SERVICE)
 
     assert len(store._unit._heap) < 200
     assert list(store._unit._services) == [56]
     (due,) = await unit_of(store).claim_due(after(minutes=5), 2000)
-    assert due.subject == "first"
+    assert due.subject == "kept"
 
 
-async def test_to_read_an_inbox_that_is_not_there_or_to_claim_nothing_changes_nothing(
-    store: MemoryStore,
-) -> None:
-    told: list[str] = []
-    store.watch(lambda: told.append("written"))
+async def test_reading_a_missing_inbox_and_an_empty_claim_write_nothing(store: MemoryStore) -> None:
+    writes: list[str] = []
+    store.watch(lambda: writes.append("written"))
 
     for number in range(5):
         await unit_of(store).inbox_messages(str(number), Listing())
     await unit_of(store).claim_due(NOW, 10)
 
-    assert (len(store._unit._inboxes.boxes), told) == (0, [])
+    assert (len(store._unit._inboxes.boxes), writes) == (0, [])
 
 
-async def test_what_a_reset_forgot_is_not_held_until_the_next_unit(store: MemoryStore) -> None:
+async def test_a_reset_frees_the_deleted_records_at_once(store: MemoryStore) -> None:
     class Body(str):  # noqa: SLOT000 -- with weak references
-        """A text that can have a weak reference, which shows when the text is freed."""
+        """A text that can have a weak reference, which shows whether the text is freed."""
 
     body = Body("x")
-    gone = weakref.ref(body)
+    reference = weakref.ref(body)
     await unit_of(store).add_inbox_message("orders", delivery(body))
     del body
 
     await unit_of(store).reset(None)
 
-    assert gone() is None
+    assert reference() is None

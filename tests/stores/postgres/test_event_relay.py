@@ -1,8 +1,7 @@
 """The live feed of servers on one Postgres: a reader at one server gets the events of all."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -14,7 +13,7 @@ from sandbox_sim.ports import Unit
 from sandbox_sim.records.events import EventFilter, EventType, NumberedEvent
 from tests.sample_records import callback, message, transaction
 from tests.stores.conftest import OpenPostgres, eventually
-from tests.stores.postgres.postgres_servers import end_listening
+from tests.stores.postgres.postgres_servers import SHORT_LEASE, end_listening
 from tests.units import unit_of
 
 if TYPE_CHECKING:
@@ -28,28 +27,21 @@ class Server(NamedTuple):
     feed: Feed
 
 
-Serve = Callable[["PostgresStore"], Server]
+def serve(store: "PostgresStore", clock: VirtualClock) -> Server:
+    feed = Feed(clock, f"run{store._channel.server_pid}", store.relay)
+    publisher = ChangePublisher(feed, Waiters(clock), clock)
+    store.watch_changes(publisher.readers, publisher.publish)
+    return Server(store, feed)
 
 
 @pytest.fixture
-def serve(clock: VirtualClock) -> Serve:
-    def served(store: "PostgresStore") -> Server:
-        feed = Feed(clock, f"run{store._channel.server_pid}", store.relay)
-        publisher = ChangePublisher(feed, Waiters(clock), clock)
-        store.watch_changes(publisher.readers, publisher.publish)
-        return Server(store, feed)
-
-    return served
+def here(one: "PostgresStore", clock: VirtualClock) -> Server:
+    return serve(one, clock)
 
 
 @pytest.fixture
-def here(one: "PostgresStore", serve: Serve) -> Server:
-    return serve(one)
-
-
-@pytest.fixture
-def there(other: "PostgresStore", serve: Serve) -> Server:
-    return serve(other)
+def there(other: "PostgresStore", clock: VirtualClock) -> Server:
+    return serve(other, clock)
 
 
 @pytest.fixture
@@ -65,33 +57,33 @@ async def listen(readers: ExitStack, at: Server, *others: Server) -> Reader:
     return reader
 
 
-async def hear(reader: Reader, count: int) -> list[NumberedEvent]:
-    """Wait for this many events, and return all that came."""
-    heard: list[NumberedEvent] = []
-    while len(heard) < count:
-        heard += await reader.take(10) or ()
-    return heard
+async def receive(reader: Reader, count: int) -> list[NumberedEvent]:
+    """Wait for this many events, and return all that arrived."""
+    received: list[NumberedEvent] = []
+    while len(received) < count:
+        received += await reader.take(10) or ()
+    return received
 
 
-async def test_the_readers_of_each_server_hear_what_happens_at_any_of_them_once(
+async def test_the_readers_of_each_server_get_the_events_of_every_server_once(
     here: Server, there: Server, readers: ExitStack
 ) -> None:
     one, other = await listen(readers, here, there), await listen(readers, there, here)
 
     await unit_of(there.store).add_transaction(transaction())
-    first = [await hear(one, 1), await hear(other, 1)]
+    first = [await receive(one, 1), await receive(other, 1)]
     await unit_of(here.store).save_callback(callback())
-    heard = [(await hear(each, 1))[0] for each in (one, other)]
+    received = [(await receive(each, 1))[0] for each in (one, other)]
 
-    for (told,) in first:
-        assert (told.event.type, told.event.service_id) == (EventType.TRANSACTION, 55)
-        assert told.id.partition("-")[2] == "1"
-    assert {told.event.data for told in heard} == {heard[0].event.data}
-    assert [told.id.partition("-")[2] for told in heard] == ["2", "2"]
+    for (event,) in first:
+        assert (event.event.type, event.event.service_id) == (EventType.TRANSACTION, 55)
+        assert event.id.partition("-")[2] == "1"
+    assert {event.event.data for event in received} == {received[0].event.data}
+    assert [event.id.partition("-")[2] for event in received] == ["2", "2"]
     assert await one.take(0) == await other.take(0) == []
 
 
-async def test_however_much_there_is_and_however_long(
+async def test_long_and_equal_events_arrive_unchanged(
     here: Server, there: Server, readers: ExitStack
 ) -> None:
     """Postgres refuses a notification of 8000 bytes, and merges two equal ones into one."""
@@ -102,12 +94,16 @@ async def test_however_much_there_is_and_however_long(
 
     mine = readers.enter_context(there.feed.listening(EventFilter(), None, lambda: None))
     await unit_of(there.store).save_messages(messages)
-    heard, same = await hear(reader, 40), await hear(mine, 20)
-    assert [told.event.data for told in heard[20:]] == [told.event.data for told in same]
+    received, same = await receive(reader, 40), await receive(mine, 20)
+    assert [each.event.data for each in received[20:]] == [each.event.data for each in same]
 
 
-async def test_changes_are_noted_while_somebody_listens_anywhere_and_a_new_server_asks_who(
-    here: Server, there: Server, open_postgres: OpenPostgres, serve: Serve, readers: ExitStack
+async def test_a_server_notes_changes_while_any_server_has_a_reader(
+    here: Server,
+    there: Server,
+    open_postgres: OpenPostgres,
+    clock: VirtualClock,
+    readers: ExitStack,
 ) -> None:
     async def noted(unit: Unit) -> object:
         return unit.noted  # type: ignore[attr-defined]
@@ -116,13 +112,13 @@ async def test_changes_are_noted_while_somebody_listens_anywhere_and_a_new_serve
     reader = await listen(readers, here, there)
     assert await there.store.run(noted) == []
 
-    newcomer = serve(await open_postgres())
-    await eventually(lambda: bool(newcomer.store.relay.remote_readers))
-    await unit_of(newcomer.store).save_callback(callback())
-    assert len(await hear(reader, 1)) == 1
+    added = serve(await open_postgres(), clock)  # it asks the others whether they have readers
+    await eventually(lambda: bool(added.store.relay.remote_readers))
+    await unit_of(added.store).save_callback(callback())
+    assert len(await receive(reader, 1)) == 1
 
 
-async def test_what_was_told_last_is_heard_though_the_server_stops(
+async def test_the_last_event_of_a_server_that_stops_arrives(
     here: Server, there: Server, readers: ExitStack
 ) -> None:
     reader = await listen(readers, here, there)
@@ -130,14 +126,13 @@ async def test_what_was_told_last_is_heard_though_the_server_stops(
     await unit_of(there.store).save_callback(callback())
     await there.store.close()
 
-    assert len(await hear(reader, 1)) == 1
+    assert len(await receive(reader, 1)) == 1
 
 
-async def test_one_that_is_gone_is_told_of_nothing(
-    open_postgres: OpenPostgres, serve: Serve, readers: ExitStack
+async def test_the_readers_of_a_stopped_server_are_forgotten(
+    open_postgres: OpenPostgres, clock: VirtualClock, readers: ExitStack
 ) -> None:
-    lease = timedelta(milliseconds=300)
-    here, there = serve(await open_postgres(lease=lease)), serve(await open_postgres(lease=lease))
+    here, there = [serve(await open_postgres(lease=SHORT_LEASE), clock) for _ in range(2)]
     await listen(readers, here, there)
 
     await here.store.close()
@@ -145,7 +140,7 @@ async def test_one_that_is_gone_is_told_of_nothing(
     await eventually(lambda: not there.store.relay.remote_readers)
 
 
-async def test_after_a_break_there_is_a_gap_for_all(
+async def test_a_lost_connection_gives_every_reader_a_gap_event(
     here: Server, there: Server, url: str, readers: ExitStack
 ) -> None:
     one, other = await listen(readers, here, there), await listen(readers, there, here)
@@ -153,7 +148,7 @@ async def test_after_a_break_there_is_a_gap_for_all(
     await end_listening(there.store, url)
 
     for reader in (one, other):
-        (gap,) = await hear(reader, 1)
+        (gap,) = await receive(reader, 1)
         assert gap.event.type is EventType.GAP
     await unit_of(there.store).save_callback(callback())
-    assert len(await hear(one, 1)) == 1
+    assert len(await receive(one, 1)) == 1

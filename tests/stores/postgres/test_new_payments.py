@@ -1,4 +1,4 @@
-"""A unit takes a `transaction_id` for new; if it is used, the unit runs again with its lock."""
+"""A unit assumes that a `transaction_id` is new; if it is used, the unit runs again with a lock."""
 
 from typing import Any
 
@@ -24,8 +24,8 @@ async def pay(unit: Unit, record: TransactionRecord = FIRST) -> str | None:
     return found
 
 
-async def asks(store: Store, *, adds: bool) -> list[str | None]:
-    """What a unit is answered, each time that it runs. adds: whether it adds a transaction."""
+async def ids_found_by(store: Store, *, adds: bool) -> list[str | None]:
+    """What a unit finds each time that it runs. adds: whether it adds a transaction."""
     seen: list[str | None] = []
 
     async def submit(unit: Unit) -> None:
@@ -48,7 +48,7 @@ async def ids(url: str) -> list[str]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The first word of each statement that a unit of work sends from now on."""
     from asyncpg import Connection  # noqa: PLC0415 -- it may be missing
 
@@ -68,116 +68,114 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return words
 
 
-async def test_a_new_one_a_rejected_one_and_a_status_take_one_statement(
-    one: Store, asked: list[str], url: str
+async def test_a_payment_a_rejected_payment_and_a_status_query_take_one_statement_each(
+    one: Store, statements: list[str], url: str
 ) -> None:
     await one.run(lambda unit: unit.network_id_of(SERVICE, "T2"))
-    assert asked == ["WITH"]
+    assert statements == ["WITH"]
     assert await ids(url) == []
 
-    asked.clear()
+    statements.clear()
     await one.run(pay)
-    assert asked == ["WITH"]
+    assert statements == ["WITH"]
     assert await ids(url) == [FIRST.network_transaction_id] * 2
 
-    asked.clear()
+    statements.clear()
     await one.run(lambda unit: unit.transaction(SERVICE, "T1"))
-    assert asked == ["SELECT"]
+    assert statements == ["SELECT"]
 
 
 @pytest.mark.decision("D14")
 @pytest.mark.parametrize("adds", [False, True], ids=["rejected", "added"])
-async def test_one_that_another_server_has_used_is_seen(
+async def test_a_unit_finds_a_transaction_id_that_another_server_has_used(
     one: Store, other: Store, adds: bool
 ) -> None:
     await other.run(pay)
 
-    assert await asks(one, adds=adds) == [None, FIRST.network_transaction_id]
+    assert await ids_found_by(one, adds=adds) == [None, FIRST.network_transaction_id]
 
 
 @pytest.mark.decision("D14")
-async def test_one_that_this_server_has_used_is_seen_at_once(one: Store) -> None:
+async def test_a_unit_finds_a_transaction_id_of_this_server_in_its_first_run(one: Store) -> None:
     await one.run(pay)
 
-    assert await asks(one, adds=True) == [FIRST.network_transaction_id]
+    assert await ids_found_by(one, adds=True) == [FIRST.network_transaction_id]
 
 
-async def test_one_that_fails_leaves_nothing_and_one_is_there_for_what_reads_it_before_the_commit(
-    one: Store, url: str
-) -> None:
-    async def pay_and_read(unit: Unit) -> TransactionRecord | None:
-        await pay(unit)
-        return await unit.transaction_by_network_id(SERVICE, FIRST.network_transaction_id)
-
+async def test_a_failed_payment_leaves_no_record(one: Store, url: str) -> None:
     async def fail(unit: Unit) -> None:
         await pay(unit)
         raise KeyError
 
     with pytest.raises(KeyError):
         await one.run(fail)
+
     assert await ids(url) == []
+
+
+async def test_a_unit_reads_its_payment_before_the_commit(one: Store, url: str) -> None:
+    async def pay_and_read(unit: Unit) -> TransactionRecord | None:
+        await pay(unit)
+        return await unit.transaction_by_network_id(SERVICE, FIRST.network_transaction_id)
 
     assert await one.run(pay_and_read) == FIRST
     assert await ids(url) == [FIRST.network_transaction_id] * 2
 
 
-class TestAnotherServerIsFaster:
-    """The other one saves the same `transaction_id` after this one has looked for it."""
+@pytest.mark.decision("D14")
+@pytest.mark.parametrize("locks", [False, True], ids=["adds", "locks"])
+async def test_a_unit_runs_again_if_another_server_saves_its_transaction_id_first(
+    one: Store, other: Store, locks: bool, url: str
+) -> None:
+    seen: list[str | None] = []
 
-    @pytest.mark.decision("D14")
-    @pytest.mark.parametrize("locks", [False, True], ids=["adds", "locks"])
-    async def test_the_unit_runs_again_and_sees_it(
-        self, one: Store, other: Store, locks: bool, url: str
-    ) -> None:
-        seen: list[str | None] = []
+    async def submit(unit: Unit) -> None:
+        seen.append(await unit.network_id_of(SERVICE, "T1"))
+        if seen == [None]:
+            await other.run(pay)
+        if locks:
+            await unit.balance(account_of(SERVICE, Wallet.SMS))
+        if seen[-1] is None:
+            await unit.add_transaction(SECOND)
 
-        async def submit(unit: Unit) -> None:
-            seen.append(await unit.network_id_of(SERVICE, "T1"))
-            if seen == [None]:
-                await other.run(pay)
-            if locks:
-                await unit.balance(account_of(SERVICE, Wallet.SMS))
-            if seen[-1] is None:
-                await unit.add_transaction(SECOND)
+    await one.run(submit)
 
-        await one.run(submit)
-
-        assert seen == [None, FIRST.network_transaction_id]
-        assert await ids(url) == [FIRST.network_transaction_id] * 2
+    assert seen == [None, FIRST.network_transaction_id]
+    assert await ids(url) == [FIRST.network_transaction_id] * 2
 
 
-class TestWhatWaitsForTheCommit:
-    @pytest.mark.decision("D16")
-    @pytest.mark.parametrize("reads", [False, True], ids=["adds", "reads"])
-    async def test_has_its_job_held_for_the_answer(
-        self, open_postgres: OpenPostgres, reads: bool
-    ) -> None:
-        gate = ProcessAnswerGate()
-        answering, other = await open_postgres(gate=gate), await open_postgres()
-        gate.hold(FIRST.network_transaction_id)
+@pytest.mark.decision("D16")
+@pytest.mark.parametrize("reads", [False, True], ids=["adds", "reads"])
+async def test_the_job_of_a_payment_waits_for_the_answer(
+    open_postgres: OpenPostgres, reads: bool
+) -> None:
+    gate = ProcessAnswerGate()
+    answering, other = await open_postgres(gate=gate), await open_postgres()
+    gate.hold(FIRST.network_transaction_id)
 
-        async def work(unit: Unit) -> None:
-            await pay(unit)
-            if reads:
-                await unit.next_due()
+    async def work(unit: Unit) -> None:
+        await pay(unit)
+        if reads:
+            await unit.next_due()
 
-        await answering.run(work)
-        assert await claim(other) == await claim(answering) == []
+    await answering.run(work)
+    assert await claim(other) == await claim(answering) == []
 
-        gate.release(FIRST.network_transaction_id)
+    gate.release(FIRST.network_transaction_id)
 
-        assert (await taken_over(other)).subject == FIRST.network_transaction_id
+    assert (await taken_over(other)).subject == FIRST.network_transaction_id
 
-    async def test_wakes_whoever_waits_for_jobs_and_writes(self, one: Store) -> None:
-        noticed: list[object] = []
-        one.watch_jobs(noticed.append)
-        one.watch(lambda: noticed.append("wrote"))
 
-        async def later(unit: Unit) -> None:
-            await unit.network_id_of(SERVICE, "T1")
-            await unit.add_transaction(FIRST)
-            await unit.add_job(job("10000000001", after(days=1)))
+async def test_a_payment_notifies_the_watchers_of_jobs_and_writes(one: Store) -> None:
+    noticed: list[object] = []
+    one.watch_jobs(noticed.append)
+    one.watch(lambda: noticed.append("wrote"))
 
-        await one.run(later)
+    async def pay_later(unit: Unit) -> None:
+        await unit.network_id_of(SERVICE, "T1")
+        await unit.add_transaction(FIRST)
+        await unit.add_job(job("10000000001", after(days=1)))
 
-        assert noticed == ["wrote", after(days=1)]
+    await one.run(pay_later)
+
+    assert noticed == ["wrote", after(days=1)]

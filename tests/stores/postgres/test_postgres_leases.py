@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from sandbox_sim.stores.postgres.postgres_store import PostgresStore
 
 
-async def stand_still(store: "PostgresStore") -> None:
-    """Stop the heartbeat of the store. It can still run units of work."""
+async def stop_heartbeat(store: "PostgresStore") -> None:
+    """Stop the heartbeat of the store, which can still run units of work."""
     task = store._channel._task
     assert task is not None
     task.cancel()
@@ -29,7 +29,7 @@ async def stand_still(store: "PostgresStore") -> None:
 
 async def die(store: "PostgresStore") -> None:
     """End the store as a kill does: it gives no job back, and all connections close."""
-    await stand_still(store)
+    await stop_heartbeat(store)
     pool, connection = store._pool, store._channel._connection
     assert pool is not None
     assert connection is not None
@@ -44,7 +44,7 @@ async def leases(url: str) -> list[int]:
     ]
 
 
-async def test_the_jobs_of_one_that_died_are_done_by_another(open_postgres: OpenPostgres) -> None:
+async def test_a_server_takes_over_the_jobs_of_a_dead_server(open_postgres: OpenPostgres) -> None:
     holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
     await unit_of(holder).add_job(job("orphan", failures=2))
     (lost,) = await claim(holder)
@@ -57,9 +57,7 @@ async def test_the_jobs_of_one_that_died_are_done_by_another(open_postgres: Open
     await unit_of(other).finish(found)
 
 
-async def test_one_that_lives_keeps_its_jobs_for_longer_than_a_lease(
-    open_postgres: OpenPostgres, url: str
-) -> None:
+async def test_a_live_server_extends_its_leases(open_postgres: OpenPostgres, url: str) -> None:
     holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
     await unit_of(holder).add_job(job())
     (held,) = await claim(holder)
@@ -77,9 +75,7 @@ async def test_one_that_lives_keeps_its_jobs_for_longer_than_a_lease(
     assert await leases(url) == []
 
 
-async def test_who_is_taken_for_dead_cannot_finish_what_another_took_over(
-    open_postgres: OpenPostgres,
-) -> None:
+async def test_a_server_cannot_finish_a_job_taken_by_another(open_postgres: OpenPostgres) -> None:
     holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
     await unit_of(holder).add_job(job())
     (held,) = await claim(holder)
@@ -88,7 +84,7 @@ async def test_who_is_taken_for_dead_cannot_finish_what_another_took_over(
         await unit.add_transfer(posting("1", subject=subject))
         await unit.finish(done)
 
-    await stand_still(holder)
+    await stop_heartbeat(holder)
     found = await taken_over(other)
     with pytest.raises(JobLost):
         await holder.run(partial(record, done=held, subject="too late"))
@@ -98,7 +94,7 @@ async def test_who_is_taken_for_dead_cannot_finish_what_another_took_over(
     assert [each.subject for each in postings] == ["in time"]
 
 
-async def test_who_came_just_now_lets_the_others_live(
+async def test_a_new_server_frees_no_jobs_at_its_first_heartbeat(
     open_postgres: OpenPostgres, url: str
 ) -> None:
     """A new server waits, so that each other server can extend its lease first.
@@ -108,7 +104,7 @@ async def test_who_came_just_now_lets_the_others_live(
     holder = await open_postgres(lease=SHORT_LEASE)
     await unit_of(holder).add_job(job())
     (held,) = await claim(holder)
-    await stand_still(holder)
+    await stop_heartbeat(holder)
     await postgres.execute(url, "UPDATE sandbox_sim.jobs SET lease_until = 1")
 
     other = await open_postgres()  # returns after its first heartbeat
@@ -117,7 +113,7 @@ async def test_who_came_just_now_lets_the_others_live(
     await unit_of(holder).finish(held)
 
 
-async def test_what_is_claimed_at_the_end_is_given_back_and_the_others_told(
+async def test_a_stopping_server_returns_its_claimed_jobs_and_notifies_the_others(
     open_postgres: OpenPostgres,
 ) -> None:
     leaving, staying = await open_postgres(), await open_postgres()
@@ -136,7 +132,7 @@ async def test_what_is_claimed_at_the_end_is_given_back_and_the_others_told(
 
 
 @pytest.mark.decision("D16")
-class TestHeldForAnAnswer:
+class TestJobHeldForAnAnswer:
     """With `settle_delay_ms` 0 another server could send the callback before the answer."""
 
     @pytest.fixture
@@ -145,7 +141,7 @@ class TestHeldForAnAnswer:
         gate.hold("10000000001")
         return gate
 
-    async def test_a_job_due_at_once_is_nobodys_until_the_answer_is_written(
+    async def test_a_job_due_at_once_cannot_be_claimed_until_the_answer_is_written(
         self, open_postgres: OpenPostgres, gate: ProcessAnswerGate
     ) -> None:
         answering, other = await open_postgres(gate=gate), await open_postgres()
@@ -161,7 +157,7 @@ class TestHeldForAnAnswer:
         assert (await taken_over(other)).subject == "10000000001"
         assert noticed == [job().due_at]
 
-    async def test_one_that_falls_due_later_or_whose_answer_was_written_is_free(
+    async def test_a_job_due_later_or_with_a_written_answer_can_be_claimed(
         self, open_postgres: OpenPostgres, gate: ProcessAnswerGate
     ) -> None:
         answering, other = await open_postgres(gate=gate), await open_postgres()
@@ -176,7 +172,7 @@ class TestHeldForAnAnswer:
 
         assert (await taken_over(other)).subject == "10000000001"
 
-    async def test_whoever_dies_before_it_answers_is_taken_over(
+    async def test_a_server_takes_over_the_held_job_of_a_dead_server(
         self, open_postgres: OpenPostgres, gate: ProcessAnswerGate
     ) -> None:
         answering = await open_postgres(gate=gate, lease=SHORT_LEASE)

@@ -1,4 +1,4 @@
-"""A database of an earlier version is migrated with what is in it."""
+"""A database of an earlier version is migrated with its records."""
 
 import asyncpg
 import pytest
@@ -8,14 +8,14 @@ from sandbox_sim.stores.postgres.postgres_connection import SCHEMA
 from sandbox_sim.stores.postgres.postgres_store import PostgresStore
 from sandbox_sim.stores.sql import schema
 from tests import postgres
-from tests.stores.two_ledgers import VERSION, assert_they_became_one, two_ledgers
+from tests.stores.two_ledgers import VERSION, assert_one_ledger, two_ledgers
 from tests.stores.versions import know_versions
 
 TODAY = schema.MIGRATIONS
 
 
 @pytest.mark.decision("D39")
-async def test_two_ledgers_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_database_of_version_12_gets_one_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     url = postgres.empty_database()
     await postgres.execute(url, "DROP SCHEMA IF EXISTS sandbox_sim CASCADE")
     know_versions(monkeypatch, TODAY[:VERSION])
@@ -32,6 +32,6 @@ async def test_two_ledgers_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
     store = PostgresStore(url, VirtualClock())
     await store.open()
     try:
-        await assert_they_became_one(store)
+        await assert_one_ledger(store)
     finally:
         await store.close()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,14 +12,11 @@ from sandbox_sim.ports import Store, StoreError, Topic, Unit
 from tests import postgres
 from tests.sample_records import after, job, rule
 from tests.stores.conftest import OpenPostgres, eventually
-from tests.stores.postgres.postgres_servers import end_listening
+from tests.stores.postgres.postgres_servers import SHORT_LEASE, end_listening
 from tests.units import unit_of
 
 if TYPE_CHECKING:
     from sandbox_sim.stores.postgres.postgres_store import PostgresStore
-
-
-CONNECTIONS = 10  # of each server; one more connection listens
 
 
 async def add(store: Store, due_at: datetime) -> None:
@@ -33,7 +30,7 @@ def noticed_by(store: Store) -> list[datetime]:
 
 
 class TestJobs:
-    async def test_a_job_that_another_added_is_told_with_its_due_time(
+    async def test_a_new_job_notifies_every_server_once_with_its_due_time(
         self, one: Store, other: Store
     ) -> None:
         here, there = noticed_by(one), noticed_by(other)
@@ -41,12 +38,12 @@ class TestJobs:
         await add(one, after(minutes=1))
 
         await eventually(lambda: there == [after(minutes=1)])
-        assert here == [after(minutes=1)], "once, and not by its own notification too"
+        assert here == [after(minutes=1)], "its own notification does not count again"
 
-    async def test_only_an_earlier_one_is_told_again_until_the_clock_is_past_it(
+    async def test_a_later_job_notifies_no_server_that_waits_for_an_earlier_one(
         self, one: Store, other: Store, clock: VirtualClock
     ) -> None:
-        """A server that wakes for the earlier job then looks for the later ones itself."""
+        """A server that wakes for the earlier job looks for the later ones itself."""
         noticed = noticed_by(other)
 
         for minutes in (2, 3, 1):
@@ -61,10 +58,10 @@ class TestJobs:
         await add(one, after(minutes=4))
         await eventually(lambda: after(minutes=4) in noticed)
 
-    async def test_one_that_nobody_told_of_is_found_at_the_next_beat(
+    async def test_a_heartbeat_finds_a_job_that_had_no_notification(
         self, open_postgres: OpenPostgres, url: str
     ) -> None:
-        store = await open_postgres(lease=timedelta(milliseconds=300))
+        store = await open_postgres(lease=SHORT_LEASE)
         noticed = noticed_by(store)
 
         await postgres.execute(
@@ -86,35 +83,35 @@ def announce(store: Store) -> Awaitable[None]:
     return store.run(work)
 
 
-def heard_by(store: Store, topic: Topic = Topic.RULES) -> list[int]:
+def rules_read_by(store: Store, topic: Topic = Topic.RULES) -> list[int]:
     """The number of rules that the store reads at each announcement of the topic."""
-    heard: list[int] = []
+    counts: list[int] = []
 
     async def notice() -> None:
-        heard.append(len(await unit_of(store).user_rules()))
+        counts.append(len(await unit_of(store).user_rules()))
 
     store.watch_topic(topic, notice)
-    return heard
+    return counts
 
 
-class TestNews:
+class TestAnnouncements:
     """When an announcing unit returns, all servers have processed the announcement."""
 
-    async def test_each_server_is_told_once_and_reads_what_was_written(
+    async def test_each_server_processes_an_announcement_once_and_reads_the_new_rule(
         self, open_postgres: OpenPostgres
     ) -> None:
         stores = [await open_postgres() for _ in range(4)]
-        heard = [heard_by(store) for store in stores]
+        read = [rules_read_by(store) for store in stores]
 
         for number, store in enumerate(stores, 1):
             await announce(store)
 
-            assert heard == [list(range(1, number + 1))] * 4
+            assert read == [list(range(1, number + 1))] * 4
 
-    async def test_only_of_the_topics_that_were_announced_and_of_no_unit_that_failed(
+    async def test_a_unit_announces_each_of_its_topics_once_unless_it_fails(
         self, one: Store, other: Store
     ) -> None:
-        clock, rules = heard_by(other, Topic.CLOCK), heard_by(other)
+        clock, rules = rules_read_by(other, Topic.CLOCK), rules_read_by(other)
 
         async def fails(unit: Unit) -> None:
             await unit.announce(Topic.RULES)
@@ -133,8 +130,10 @@ class TestNews:
         await one.run(both)
         assert (clock, rules) == ([1], [1, 1])
 
-    async def test_of_many_at_once_each_waits_for_its_own(self, one: Store, other: Store) -> None:
-        """More units wait than there are connections, so a waiting unit may not hold one."""
+    async def test_each_of_many_units_at_once_waits_for_its_own_announcement(
+        self, one: Store, other: Store
+    ) -> None:
+        """More units wait than a server has connections, 10, so a waiting unit may not hold one."""
         loaded: dict[Store, set[str]] = {one: set(), other: set()}
         missing: list[str] = []
 
@@ -152,7 +151,7 @@ class TestNews:
                 loaded[store] = {each.id for each in await unit_of(store).user_rules()}
 
             store.watch_topic(Topic.RULES, notice)
-        names = [f"O{number}" for number in range(2 * CONNECTIONS + 6)]
+        names = [f"O{number}" for number in range(26)]
 
         async with asyncio.timeout(20):
             await asyncio.gather(*map(add, (one, other) * len(names), names))
@@ -161,20 +160,20 @@ class TestNews:
         assert loaded[one] == loaded[other] == set(names)
 
     @pytest.fixture
-    async def hurried(
+    async def impatient(
         self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
     ) -> "tuple[PostgresStore, PostgresStore]":
-        """Two stores that wait for one another for a moment only."""
+        """Two stores that wait only a moment for each other."""
         from sandbox_sim.stores.postgres import postgres_notifications  # noqa: PLC0415
 
         monkeypatch.setattr(postgres_notifications, "_ACKNOWLEDGE_S", 0.05)
         return await open_postgres(), await open_postgres()
 
-    async def test_one_that_does_not_follow_is_not_waited_for_long(
-        self, hurried: "tuple[PostgresStore, PostgresStore]"
+    async def test_a_unit_waits_only_briefly_for_a_server_that_does_not_respond(
+        self, impatient: "tuple[PostgresStore, PostgresStore]"
     ) -> None:
-        one, other = hurried
-        here, there = heard_by(one), heard_by(other)
+        one, other = impatient
+        here, there = rules_read_by(one), rules_read_by(other)
         task = other._channel._task
         assert task is not None
         task.cancel()  # it still receives announcements, but does not process them
@@ -183,10 +182,10 @@ class TestNews:
 
         assert (here, there) == ([1], [])
 
-    async def test_what_could_not_be_taken_in_is_tried_again(
-        self, hurried: "tuple[PostgresStore, PostgresStore]"
+    async def test_a_server_processes_a_failed_announcement_again(
+        self, impatient: "tuple[PostgresStore, PostgresStore]"
     ) -> None:
-        one, other = hurried
+        one, other = impatient
         tried: list[str] = []
 
         async def notice() -> None:
@@ -205,12 +204,12 @@ class TestNews:
         await eventually(lambda: len(tried) == 3)
         other._channel._wake.set()
         await announce(other)
-        assert len(tried) == 4, "what was taken in is not told again"
+        assert len(tried) == 4, "a processed announcement is not processed again"
 
-    async def test_after_a_break_it_may_have_been_anything_and_jobs_are_told_both_ways(
+    async def test_after_a_lost_connection_a_server_reads_all_topics_and_is_notified_of_jobs(
         self, one: Store, other: "PostgresStore", url: str
     ) -> None:
-        clock, rules = heard_by(other, Topic.CLOCK), heard_by(other)
+        clock, rules = rules_read_by(other, Topic.CLOCK), rules_read_by(other)
         here, there = noticed_by(one), noticed_by(other)
         broken = other._channel._connection
         await end_listening(other, url)

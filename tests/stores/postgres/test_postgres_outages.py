@@ -27,20 +27,20 @@ A_MOMENT = 0.2  # in place of timeouts of several seconds
 
 
 @pytest.fixture
-async def way(url: str) -> AsyncIterator[Proxy]:
-    async with proxy(url) as way:
-        yield way
+async def link(url: str) -> AsyncIterator[Proxy]:
+    async with proxy(url) as link:
+        yield link
 
 
 @pytest.fixture
-async def far(open_postgres: OpenPostgres, way: Proxy) -> "PostgresStore":
+async def far(open_postgres: OpenPostgres, link: Proxy) -> "PostgresStore":
     """A store that connects to Postgres through the proxy."""
-    return await open_postgres(url=way.url)
+    return await open_postgres(url=link.url)
 
 
 @asynccontextmanager
-async def others_kept_out(url: str) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
-    """Let no unit begin during the block. Yields a check whether a unit waits to begin."""
+async def units_locked_out(url: str) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+    """No unit can begin during the block. Yields a check whether a unit waits to begin."""
     import asyncpg  # noqa: PLC0415 -- it may be missing
 
     from sandbox_sim.stores.postgres.postgres_store import _LOCK_EXCLUSIVE  # noqa: PLC0415
@@ -53,23 +53,14 @@ async def others_kept_out(url: str) -> AsyncIterator[Callable[[], Awaitable[bool
                 "SELECT EXISTS (SELECT FROM pg_stat_activity "
                 "WHERE datname = current_database() AND wait_event_type = 'Lock')"
             )
-            yield lambda: postgres_says(url, statement)
+
+            async def waits() -> bool:
+                ((answer,),) = await postgres.execute(url, statement)
+                return bool(answer)
+
+            yield waits
     finally:
         await connection.close()
-
-
-async def postgres_says(url: str, statement: str) -> bool:
-    ((answer,),) = await postgres.execute(url, statement)
-    return bool(answer)
-
-
-async def end_sessions(url: str) -> None:
-    """Let Postgres end all other sessions of this database."""
-    await postgres.execute(
-        url,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        "WHERE datname = current_database() AND pid <> pg_backend_pid()",
-    )
 
 
 async def works(store: Store) -> bool:
@@ -84,17 +75,17 @@ async def saved(store: Store) -> bool:
     return await unit_of(store).transaction(SERVICE, "T1") is not None
 
 
-async def test_while_it_is_away_each_unit_is_told_so_at_once_and_then_it_works_again(
-    far: "PostgresStore", way: Proxy
+async def test_units_fail_at_once_while_postgres_is_away_and_work_when_it_returns(
+    far: "PostgresStore", link: Proxy
 ) -> None:
-    await way.cut()
+    await link.cut()
     begun = time.monotonic()
     for _ in range(20):
         with pytest.raises(StoreError, match=r"^postgresql://.*127\.0\.0\.1:"):
             await unit_of(far).add_transaction(transaction())
     assert time.monotonic() - begun < SOON_S
 
-    await way.open()
+    await link.open()
 
     await eventually(lambda: works(far))
     assert not await saved(far)
@@ -102,8 +93,8 @@ async def test_while_it_is_away_each_unit_is_told_so_at_once_and_then_it_works_a
     assert await saved(far)
 
 
-async def test_when_it_is_back_the_others_are_heard_again(
-    far: "PostgresStore", way: Proxy, open_postgres: OpenPostgres
+async def test_a_server_gets_jobs_and_announcements_again_when_postgres_returns(
+    far: "PostgresStore", link: Proxy, open_postgres: OpenPostgres
 ) -> None:
     near = await open_postgres()
     noticed: list[object] = []
@@ -113,11 +104,11 @@ async def test_when_it_is_back_the_others_are_heard_again(
         noticed.extend(await unit_of(far).user_rules())
 
     far.watch_topic(Topic.RULES, notice)
-    await way.cut()
+    await link.cut()
     await unit_of(near).add_job(job(due_at=after(minutes=1)))
     await unit_of(near).save_user_rule(rule())
 
-    await way.open()
+    await link.open()
 
     await eventually(lambda: after(minutes=1) in noticed)
     await eventually(lambda: rule() in noticed)
@@ -125,30 +116,28 @@ async def test_when_it_is_back_the_others_are_heard_again(
     await eventually(lambda: after(seconds=1) in noticed)
 
 
-async def test_sessions_that_postgres_ends_are_replaced(far: "PostgresStore", url: str) -> None:
-    line = far._channel._connection
-    await end_sessions(url)
-
-    await eventually(lambda: works(far))
-    await eventually(lambda: far._channel._connection not in (None, line))
-
-
-async def test_a_unit_whose_session_ends_on_the_way_is_rolled_back(
+async def test_a_unit_whose_session_ends_is_rolled_back_and_the_next_unit_works(
     one: "PostgresStore", url: str
 ) -> None:
     async def work(unit: Unit) -> None:
         await unit.add_transaction(transaction())
-        await end_sessions(url)
+        await postgres.execute(
+            url,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
         await unit.add_job(job())
 
+    line = one._channel._connection
     with pytest.raises(StoreError):
         await one.run(work)
 
     await eventually(lambda: works(one))
     assert not await saved(one)
+    await eventually(lambda: one._channel._connection not in (None, line))
 
 
-class TestItDoesNotAnswer:
+class TestPostgresThatDoesNotAnswer:
     @pytest.fixture(autouse=True)
     async def _impatient(
         self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
@@ -164,22 +153,22 @@ class TestItDoesNotAnswer:
         monkeypatch.setitem(connection._OPTIONS, "command_timeout", A_MOMENT)
         monkeypatch.setitem(connection._OPTIONS, "timeout", 5)
 
-    async def test_a_unit_waits_for_a_while_and_then_it_works_again(
-        self, far: "PostgresStore", way: Proxy
+    async def test_a_unit_fails_after_a_timeout_and_works_when_postgres_answers(
+        self, far: "PostgresStore", link: Proxy
     ) -> None:
-        way.freeze()
+        link.freeze()
         with pytest.raises(StoreError, match="does not answer"):
             await unit_of(far).add_transaction(transaction())
 
-        way.thaw()
+        link.thaw()
 
         await eventually(lambda: works(far))
 
-    async def test_a_unit_that_gets_no_further_than_its_beginning_leaves_nothing_to_tell(
+    async def test_a_unit_that_cannot_begin_fails_without_a_line_in_the_log(
         self, one: "PostgresStore", url: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         """A stop of the server cancels units in the same way."""
-        async with others_kept_out(url) as waiting:
+        async with units_locked_out(url) as waiting:
             with pytest.raises(StoreError, match="does not answer"):
                 await unit_of(one).next_due()
             unit = asyncio.create_task(unit_of(one).next_due())
@@ -190,7 +179,7 @@ class TestItDoesNotAnswer:
         await eventually(lambda: works(one))
         assert caplog.messages == []
 
-    async def test_where_all_connections_are_taken_the_next_is_not_kept_waiting(
+    async def test_a_unit_fails_after_a_timeout_if_all_connections_are_in_use(
         self, one: "PostgresStore", monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from sandbox_sim.stores.postgres import postgres_connection  # noqa: PLC0415
@@ -221,24 +210,26 @@ class TestItDoesNotAnswer:
         assert await works(one)
 
 
-class TestTheCommitGetsLost:
-    async def test_on_the_way_there_nothing_is_saved_and_on_the_way_back_nobody_was_told(
-        self, far: "PostgresStore", one: "PostgresStore", way: Proxy
+class TestLostCommit:
+    async def test_a_lost_commit_saves_nothing_and_a_lost_answer_notifies_no_watcher(
+        self, far: "PostgresStore", one: "PostgresStore", link: Proxy
     ) -> None:
         noticed: list[object] = []
         far.watch_jobs(noticed.append)
-        way.lose = "question"
+        link.lose = "question"
         with pytest.raises(StoreError):
             await unit_of(far).add_job(job())
         assert await claim(one) == []
 
-        way.lose = "answer"
+        link.lose = "answer"
         with pytest.raises(StoreError):
             await unit_of(far).add_job(job())
         assert noticed == []
         assert len(await claim(one)) == 1
 
-    async def test_an_attempt_is_recorded_once(self, far: "PostgresStore", way: Proxy) -> None:
+    async def test_an_attempt_is_recorded_once_if_its_answer_is_lost(
+        self, far: "PostgresStore", link: Proxy
+    ) -> None:
         """Deliveries try to save an attempt again; the second try must not add a second retry."""
         await unit_of(far).add_job(job())
         (held,) = await claim(far)
@@ -248,7 +239,7 @@ class TestTheCommitGetsLost:
             await unit.finish(held)
             await unit.add_job(Job(after(minutes=5), held.kind, SERVICE, held.subject))
 
-        way.lose = "answer"
+        link.lose = "answer"
         with pytest.raises(StoreError):
             await far.run(record)
         with pytest.raises(JobLost):
@@ -257,12 +248,12 @@ class TestTheCommitGetsLost:
         assert len(await far.run(lambda unit: postings_of(unit, SERVICE))) == 1
         assert len(await claim(far, now=after(minutes=5))) == 1
 
-    async def test_jobs_that_nobody_knows_to_be_claimed_are_claimed_again(
-        self, open_postgres: OpenPostgres, way: Proxy
+    async def test_jobs_whose_claim_got_no_answer_are_claimed_again(
+        self, open_postgres: OpenPostgres, link: Proxy
     ) -> None:
-        store = await open_postgres(url=way.url, lease=SHORT_LEASE)
+        store = await open_postgres(url=link.url, lease=SHORT_LEASE)
         await unit_of(store).add_job(job("claimed"))
-        way.lose = "answer"
+        link.lose = "answer"
         with pytest.raises(StoreError):
             await claim(store)
 
@@ -271,7 +262,7 @@ class TestTheCommitGetsLost:
         await unit_of(store).finish(found)
 
 
-async def test_a_server_that_is_stopped_and_started_again(open_postgres: OpenPostgres) -> None:
+async def test_a_store_works_again_after_a_restart_of_postgres(open_postgres: OpenPostgres) -> None:
     with postgres.started() as server:
         store = await open_postgres(url=server.get_uri())
         line = store._channel._connection
@@ -288,15 +279,15 @@ async def test_a_server_that_is_stopped_and_started_again(open_postgres: OpenPos
         await store.close()
 
 
-async def test_a_store_that_is_closed_says_so(one: "PostgresStore") -> None:
+async def test_a_closed_store_refuses_a_unit(one: "PostgresStore") -> None:
     await one.close()
 
     with pytest.raises(StoreError, match="the store is closed"):
         await unit_of(one).next_due()
 
 
-async def test_closing_does_not_hang_while_it_is_away(
-    far: "PostgresStore", way: Proxy, monkeypatch: pytest.MonkeyPatch
+async def test_a_close_does_not_hang_while_postgres_does_not_answer(
+    far: "PostgresStore", link: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sandbox_sim.stores.postgres import postgres_notifications, postgres_store as store  # noqa: PLC0415
 
@@ -304,7 +295,7 @@ async def test_closing_does_not_hang_while_it_is_away(
     monkeypatch.setattr(postgres_notifications, "_CLOSING_S", A_MOMENT)
     await unit_of(far).add_job(job())
     await claim(far)
-    way.freeze()
+    link.freeze()
 
     begun = time.monotonic()
     await far.close()

@@ -1,4 +1,4 @@
-"""What only the Postgres store does: several stores on one database act as one."""
+"""Behaviour of the Postgres store alone: several stores on one database act as one."""
 
 import asyncio
 from collections import Counter
@@ -42,8 +42,8 @@ from tests.stores.conftest import OpenPostgres, claim
 from tests.units import unit_of
 
 
-class TestTogether:
-    async def test_two_that_start_at_once_make_the_tables_once(
+class TestSeveralStores:
+    async def test_stores_that_open_at_once_create_the_tables_once(
         self, open_postgres: OpenPostgres, url: str
     ) -> None:
         await postgres.execute(url, "DROP SCHEMA IF EXISTS sandbox_sim CASCADE")
@@ -55,26 +55,26 @@ class TestTogether:
             found = await unit_of(store).transaction(SERVICE, "T1")
             assert found == transaction()
 
-    async def test_a_migration_that_meets_a_deadlock_with_another_replica_is_tried_again(
+    async def test_a_migration_that_meets_a_deadlock_is_repeated(
         self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The other replica may run the release before and hold what is to be altered."""
+        """The other replica may run the previous release and hold locks on the tables."""
         conflicts = [asyncpg.DeadlockDetectedError("deadlock detected")]
 
-        async def meet_it(connection: Any) -> None:
+        async def meet_deadlock(connection: Any) -> None:
             if conflicts:
                 raise conflicts.pop()
             await migrate(connection)
 
-        monkeypatch.setattr(postgres_store, "migrate", meet_it)
+        monkeypatch.setattr(postgres_store, "migrate", meet_deadlock)
 
         store = await open_postgres()
 
         assert conflicts == []
         assert await unit_of(store).next_due() is None
 
-    async def test_a_job_is_claimed_by_one_of_them(self, one: Store, other: Store) -> None:
-        async def promise(unit: Unit) -> None:
+    async def test_each_job_is_claimed_by_one_store(self, one: Store, other: Store) -> None:
+        async def add_jobs(unit: Unit) -> None:
             for number in range(200):
                 await unit.add_job(job(str(number)))
 
@@ -85,7 +85,7 @@ class TestTogether:
                 found += [each.subject for each in claimed]
             return found
 
-        await one.run(promise)
+        await one.run(add_jobs)
         # Each store claims some, on a slow machine too; either may claim the rest.
         first = [[each.subject for each in await claim(store, 7)] for store in (one, other)]
         rest = await asyncio.gather(*(worker(store) for store in (one, other) * 4))
@@ -94,7 +94,9 @@ class TestTogether:
         assert sorted(chain(*first, *rest)) == sorted(map(str, range(200)))
 
     @pytest.mark.spec("sandbox.10")
-    async def test_an_account_is_never_overdrawn(self, one: Store, other: Store) -> None:
+    async def test_stores_that_charge_at_once_never_overdraw_an_account(
+        self, one: Store, other: Store
+    ) -> None:
         accounts = Accounts(sms_initial_units=30)
 
         def charge(unit: Unit) -> Awaitable[int | None]:
@@ -111,10 +113,10 @@ class TestTogether:
 
     @pytest.mark.decision("D26")
     @pytest.mark.decision("D39")
-    async def test_an_audit_reads_one_moment_while_the_other_one_posts(
+    async def test_an_audit_reads_one_moment_while_another_store_posts(
         self, one: Store, other: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A transfer that is committed between two of its queries is in none of them."""
+        """No query of the audit sees a transfer that is committed between two of them."""
         read = SqlLedger.live_sums
 
         async def post_and_read(unit: SqlLedger) -> Any:
@@ -147,14 +149,14 @@ class TestTogether:
         assert sum(a != b for a, b in pairwise(batches)) == 19
 
     @pytest.mark.decision("D18")
-    async def test_no_two_reserve_the_same_numbers(self, open_postgres: OpenPostgres) -> None:
+    async def test_stores_never_reserve_the_same_numbers(self, open_postgres: OpenPostgres) -> None:
         stores = [await open_postgres() for _ in range(3)]
 
         reserved = [unit_of(store).reserve(5, 10) for store in stores * 10]
 
         assert sorted(await asyncio.gather(*reserved)) == list(range(5, 305, 10))
 
-    async def test_what_inboxes_take_is_counted_whoever_writes(
+    async def test_the_size_of_the_inboxes_is_counted_for_every_writer(
         self, one: Store, other: Store, url: str
     ) -> None:
         """A server of an earlier version writes to the table `inbox`, and to no other."""
@@ -166,8 +168,7 @@ class TestTogether:
             )
         )
         await asyncio.gather(
-            unit_of(one).clear_inbox("box D3"),
-            unit_of(other).clear_inbox("box D4"),
+            unit_of(one).clear_inbox("box D3"), unit_of(other).clear_inbox("box D4")
         )
         await postgres.execute(
             url,
@@ -185,8 +186,8 @@ class TestTogether:
         assert kept == summed > 0
 
 
-class TestInOneAnothersWay:
-    async def test_a_deadlock_is_done_again(self, one: Store, other: Store) -> None:
+class TestUnitsInConflict:
+    async def test_a_unit_that_meets_a_deadlock_is_repeated(self, one: Store, other: Store) -> None:
         """Each unit waits for a lock of the other. Postgres fails one, and the store repeats it."""
         has_first = {55: asyncio.Event(), 56: asyncio.Event()}
         tries: list[int] = []
@@ -208,7 +209,7 @@ class TestInOneAnothersWay:
         for service_id in (55, 56):
             assert len(await one.run(partial(postings_of, service_id=service_id))) == 1
 
-    async def test_a_batch_that_waits_for_an_account_comes_again_with_less(
+    async def test_a_batch_that_waits_for_an_account_is_repeated_with_fewer_jobs(
         self, one: Store, other: Store
     ) -> None:
         for number in range(20):
@@ -238,12 +239,12 @@ class TestInOneAnothersWay:
         assert sizes == [16, 4, 1]
         assert len(await claim(one)) == 19
 
-    @pytest.mark.parametrize("what", ["reset", "save", "restore"])
-    async def test_who_has_all_of_the_state_to_itself_waits_for_those_at_work(
-        self, one: Store, other: Store, what: str
+    @pytest.mark.parametrize("action", ["reset", "save", "restore"])
+    async def test_a_reset_or_snapshot_waits_for_running_units(
+        self, one: Store, other: Store, action: str
     ) -> None:
-        """Otherwise a unit could read a balance before this and write it after: a wrong sum."""
-        whole: dict[str, Callable[[Unit], Awaitable[object]]] = {
+        """Otherwise a unit could read a balance before the reset and write a wrong one after it."""
+        actions: dict[str, Callable[[Unit], Awaitable[object]]] = {
             "reset": lambda unit: unit.reset(None),
             "save": lambda unit: unit.save_snapshot("now", None, NOW),
             "restore": lambda unit: unit.restore_snapshot("before", NOW),
@@ -260,7 +261,7 @@ class TestInOneAnothersWay:
         await unit_of(one).save_snapshot("before", None, NOW)
         charging = asyncio.create_task(one.run(charge))
         await read.wait()
-        alone = asyncio.gather(*(store.run(whole[what]) for store in (one, other)))
+        alone = asyncio.gather(*(store.run(actions[action]) for store in (one, other)))
         done, _ = await asyncio.wait({alone}, timeout=0.05)
         assert not done
 
@@ -269,9 +270,7 @@ class TestInOneAnothersWay:
 
         assert await one.run(violations) == ()
 
-    async def test_a_unit_that_swallows_what_went_wrong_is_not_taken_for_saved(
-        self, one: Store
-    ) -> None:
+    async def test_a_unit_that_ignores_an_error_of_postgres_fails(self, one: Store) -> None:
         async def work(unit: Unit) -> str:
             await unit.add_transaction(transaction())
             try:
@@ -286,7 +285,7 @@ class TestInOneAnothersWay:
 
 
 async def test_units_get_a_connection_in_the_order_in_which_they_ask(one: Store) -> None:
-    asked: list[int] = []
+    order: list[int] = []
     began: list[int] = []
 
     async def work(number: int, unit: Unit) -> None:
@@ -294,19 +293,19 @@ async def test_units_get_a_connection_in_the_order_in_which_they_ask(one: Store)
         await unit.next_due()
 
     async def ask(number: int) -> None:
-        for _ in range(number):  # each in a turn of the loop of its own
+        for _ in range(number):  # each in another turn of the loop
             await asyncio.sleep(0)
-        asked.append(number)
+        order.append(number)
         await one.run(partial(work, number))
 
     await asyncio.gather(*(one.run(lambda unit: unit.next_due()) for _ in range(CONNECTIONS)))
     await asyncio.gather(*(ask(number) for number in range(150)))
 
-    assert began == asked
+    assert began == order
 
 
 @pytest.mark.parametrize("mode", ServiceMode)
-async def test_the_oldest_requests_are_deleted_without_sorting_all(
+async def test_the_oldest_requests_are_deleted_without_a_sort_of_all(
     one: Store, url: str, mode: ServiceMode
 ) -> None:
     await unit_of(one).add_entries([entry(f"R{n}", mode=mode) for n in range(2000)])

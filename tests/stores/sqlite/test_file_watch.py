@@ -1,4 +1,4 @@
-"""Files that change while the server uses them: it notices, says so, and answers nothing more."""
+"""Another program changes the files of a running server: from then on the store refuses units."""
 
 import os
 import shutil
@@ -8,12 +8,12 @@ from typing import Final
 
 import pytest
 
-from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.stores.sqlite import sqlite_store
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
-from tests.sample_records import SERVICE, posting, postings_of
+from tests.sample_records import posting
 from tests.sqlite_files import contents, killed, opened, outside, rows
+from tests.stores.sqlite.conftest import posted, refusal
 from tests.units import unit_of
 
 TWENTY: Final = [f"before {number}" for number in range(20)]
@@ -49,15 +49,9 @@ def cut_by_a_byte(path: Path) -> None:
     os.truncate(log_of(path), log_of(path).stat().st_size - 1)
 
 
-def restore_backup(path: Path) -> None:
-    path.with_name("backup").replace(path)
-
-
 GONE = [removed, renamed, replaced]
 
-CUT = [emptied, cut_in_half, cut_by_a_byte]
-
-Touch = Callable[[Path], None]
+Damage = Callable[[Path], None]
 
 
 @pytest.fixture
@@ -75,55 +69,57 @@ async def twenty(store: SqliteStore) -> None:
         await post(store, subject)
 
 
-async def posted(path: Path) -> list[str]:
+async def posted_in(path: Path) -> list[str]:
     """The postings that a server finds when it starts on this file. The file must be sound."""
     async with opened(path) as store:
-        found = [each.subject for each in await store.run(lambda unit: postings_of(unit, SERVICE))]
+        found = await posted(store)
         assert await rows(store, "PRAGMA integrity_check") == [("ok",)]
         await post(store, "after")
     return found
 
 
-class TestTheLog:
-    async def assert_is_missed(self, store: SqliteStore, path: Path, says: str) -> None:
-        """At once and for good, by writes and by reads."""
+class TestDamagedLog:
+    async def assert_refuses_units(self, store: SqliteStore, path: Path, says: str) -> None:
+        """The store refuses writes and reads, at once and for good."""
         for _ in range(3):
             with pytest.raises(StoreError, match=f"{path}: its log, the file that ends in -wal"):
                 await post(store, "lost")
             with pytest.raises(StoreError, match=f"while the server ran.*{says}"):
-                await store.run(lambda unit: postings_of(unit, SERVICE))
+                await posted(store)
 
-    @pytest.mark.parametrize("touch", GONE)
-    async def test_that_lost_its_name_is_saved_by_a_stop(self, path: Path, touch: Touch) -> None:
+    @pytest.mark.parametrize("damage", GONE)
+    async def test_a_stop_saves_a_log_that_lost_its_name(self, path: Path, damage: Damage) -> None:
         async with opened(path) as store:
             await twenty(store)
-            touch(path)
-            await self.assert_is_missed(store, path, "stop the server with SIGTERM, which saves")
+            damage(path)
+            await self.assert_refuses_units(
+                store, path, "stop the server with SIGTERM, which saves"
+            )
 
-        assert await posted(path) == TWENTY
+        assert await posted_in(path) == TWENTY
 
-    @pytest.mark.parametrize("touch", CUT)
-    async def test_that_was_cut_is_left_as_it_is(self, path: Path, touch: Touch) -> None:
-        """SQLite would copy pages that are gone; the next start reads what can be read."""
+    @pytest.mark.parametrize("damage", [emptied, cut_in_half, cut_by_a_byte])
+    async def test_a_truncated_log_is_not_changed(self, path: Path, damage: Damage) -> None:
+        """SQLite would copy pages that are lost; the next start reads those that are there."""
         async with opened(path) as store:
             await twenty(store)
-            touch(path)
-            await self.assert_is_missed(store, path, "part of what was answered may be lost")
+            damage(path)
+            await self.assert_refuses_units(store, path, "part of what was answered may be lost")
             left = contents(path.parent)
 
         assert contents(path.parent) == left
-        found = await posted(path)
+        found = await posted_in(path)
         assert found == TWENTY[: len(found)]
 
-    @pytest.mark.parametrize("touch", GONE)
-    async def test_nothing_is_acknowledged_that_was_done_meanwhile(
-        self, path: Path, touch: Touch
+    @pytest.mark.parametrize("damage", GONE)
+    async def test_a_unit_that_runs_while_its_log_disappears_fails(
+        self, path: Path, damage: Damage
     ) -> None:
-        """A change between the check before the transaction and the commit is noticed too."""
+        """The store checks the log before the transaction and at the commit."""
 
         async def work(unit: Unit) -> None:
             await unit.add_transfer(posting("1", subject="meanwhile"))
-            touch(path)
+            damage(path)
 
         async with opened(path) as store:
             await twenty(store)
@@ -131,8 +127,12 @@ class TestTheLog:
                 await store.run(work)
 
 
+def delete(path: Path) -> None:
+    path.unlink()
+
+
 @pytest.mark.parametrize("size", [0, 1, 4096])
-async def test_a_database_that_is_cut_is_not_written_to_any_more(path: Path, size: int) -> None:
+async def test_a_truncated_database_is_not_changed(path: Path, size: int) -> None:
     """The log stays whole beside it. SQLite would copy the log into the rest and delete it."""
     async with opened(path):
         pass
@@ -149,24 +149,36 @@ async def test_a_database_that_is_cut_is_not_written_to_any_more(path: Path, siz
     assert len(log_of(path).read_bytes()) > 0
 
 
-async def test_a_database_that_is_put_there_instead_is_not_mixed_with_the_log_of_the_other(
-    path: Path,
-) -> None:
+async def test_a_store_whose_file_was_deleted_refuses_units(path: Path) -> None:
+    """SQLite alone would write to the deleted file, which disappears when the server ends."""
+    async with opened(path) as store:
+        delete(path)
+
+        for _ in range(2):
+            with pytest.raises(
+                StoreError, match=f"{path}: it was deleted or replaced while the server ran; start"
+            ):
+                await post(store, "lost")
+
+    assert await posted_in(path) == []
+
+
+async def test_a_restored_backup_is_not_mixed_with_the_log_of_the_replaced_file(path: Path) -> None:
     async with opened(path) as store:
         await post(store, "in the backup")
     shutil.copy(path, path.with_name("backup"))
     async with opened(path) as store:
         await twenty(store)
-        restore_backup(path)
+        path.with_name("backup").replace(path)
         with pytest.raises(
             StoreError, match="it was deleted or replaced while the server ran; start"
         ):
             await post(store, "lost")
 
-    assert await posted(path) == ["in the backup"]
+    assert await posted_in(path) == ["in the backup"]
 
 
-async def test_another_name_of_the_file_has_the_same_log(path: Path, tmp_path: Path) -> None:
+async def test_a_store_opened_by_a_symlink_watches_the_same_log(path: Path, tmp_path: Path) -> None:
     async with opened(path):
         pass
     alias = tmp_path / "alias"
@@ -177,14 +189,14 @@ async def test_another_name_of_the_file_has_the_same_log(path: Path, tmp_path: P
         with pytest.raises(StoreError, match=f"{alias}: its log"):
             await post(store, "lost")
 
-    assert await posted(path) == TWENTY
+    assert await posted_in(path) == TWENTY
 
 
-class TestNoFalseAlarm:
-    """What SQLite itself does to its files causes no error."""
+class TestChangesOfSqlite:
+    """Changes that SQLite itself makes to its files cause no error."""
 
     @pytest.mark.parametrize("copied_after", [1, 7, 100])
-    async def test_when_the_log_is_copied_and_begun_anew(
+    async def test_a_copied_and_restarted_log_causes_no_error(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, copied_after: int
     ) -> None:
         monkeypatch.setattr(sqlite_store, "_CHECKPOINT_AFTER_CHANGES", copied_after)
@@ -193,12 +205,10 @@ class TestNoFalseAlarm:
             for subject in subjects:
                 await post(store, subject)
 
-        assert await posted(path) == subjects
+        assert await posted_in(path) == subjects
 
     @pytest.mark.parametrize("lost_bytes", [0, 1, 4000, 4120, 5000])
-    async def test_when_it_goes_on_in_the_log_that_a_kill_left(
-        self, path: Path, lost_bytes: int
-    ) -> None:
+    async def test_a_log_left_by_a_kill_causes_no_error(self, path: Path, lost_bytes: int) -> None:
         """The kill may have cut off a write."""
         async with opened(path) as store:
             await twenty(store)
@@ -209,9 +219,9 @@ class TestNoFalseAlarm:
             for number in range(100):
                 await post(store, str(number))
 
-        assert len(await posted(left)) == (120 if not lost_bytes else 119)
+        assert len(await posted_in(left)) == (120 if not lost_bytes else 119)
 
-    async def test_when_a_unit_that_was_too_large_for_memory_is_undone(self, path: Path) -> None:
+    async def test_undoing_a_unit_too_large_for_memory_causes_no_error(self, path: Path) -> None:
         """Its pages are in the log already; the next unit overwrites them."""
 
         async def work(unit: Unit) -> None:
@@ -229,10 +239,10 @@ class TestNoFalseAlarm:
             for subject in TWENTY:
                 await post(store, subject)
 
-        assert await posted(path) == ["first", *TWENTY]
+        assert await posted_in(path) == ["first", *TWENTY]
 
 
-def made_of(content: bytes, path: Path) -> None:
+def write(content: bytes, path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
 
@@ -246,26 +256,25 @@ class TestEmptyFileBesideALog:
             return killed(path, path.parent.with_name("after the kill"))
 
     @pytest.mark.parametrize("content", [b"", b"\0", b"\n"])
-    async def test_it_is_refused_and_left_alone(self, left: Path, content: bytes) -> None:
-        made_of(content, left)
+    async def test_an_empty_file_beside_a_log_is_refused_and_not_changed(
+        self, left: Path, content: bytes
+    ) -> None:
+        write(content, left)
         before = contents(left.parent)
 
-        with pytest.raises(StoreError) as told:
-            await SqliteStore(left, VirtualClock()).open()
-
-        assert str(told.value) == (
+        assert await refusal(left) == (
             f"{left}: it is empty, but the file beside it that ends in -wal has its changes; "
             "restore the file that they belong to, or move both away to start with an empty store"
         )
         assert contents(left.parent) == before
 
     @pytest.mark.parametrize("content", [b"", b"\n"])
-    async def test_alone_or_beside_an_empty_log_it_is_a_new_one(
+    async def test_an_empty_file_beside_an_empty_log_counts_as_new(
         self, path: Path, content: bytes
     ) -> None:
         """SQLite treats a file of one byte as empty, and so does the store."""
-        made_of(content, path)
-        made_of(b"", log_of(path))
+        write(content, path)
+        write(b"", log_of(path))
 
-        assert await posted(path) == []
+        assert await posted_in(path) == []
         assert outside(path, "PRAGMA integrity_check") == [("ok",)]

@@ -1,4 +1,4 @@
-"""Units that do not fit on a full disk fail as a whole; others are saved. It recovers with room."""
+"""A unit that does not fit on a full disk fails as a whole, and other units are saved."""
 
 import asyncio
 from collections.abc import Iterator
@@ -13,19 +13,9 @@ from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.stores.sqlite import sqlite_store
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
-from tests.sample_records import (
-    NOW,
-    SERVICE,
-    callback,
-    delivery,
-    every,
-    job,
-    message,
-    posting,
-    postings_of,
-    transaction,
-)
+from tests.sample_records import NOW, SERVICE, callback, delivery, every, job, message, transaction
 from tests.sqlite_files import busy, contents, fill_disk, free_disk, opened, rows
+from tests.stores.sqlite.conftest import post, posted
 from tests.stores.writes import decide_and_charge, prepared, state
 from tests.units import unit_of
 
@@ -40,11 +30,6 @@ async def too_much(unit: Unit) -> None:
     await unit.add_inbox_message("orders", delivery("x" * 1_000_000))
 
 
-async def a_little(subject: str, unit: Unit) -> str:
-    await unit.add_transfer(posting("1", subject=subject))
-    return subject
-
-
 @pytest.mark.parametrize("spare_pages", [0, 4])
 async def test_a_unit_that_does_not_fit_leaves_nothing_behind(path: Path, spare_pages: int) -> None:
     async with opened(path) as store:
@@ -52,10 +37,8 @@ async def test_a_unit_that_does_not_fit_leaves_nothing_behind(path: Path, spare_
         before = await store.run(state)
         await fill_disk(store, spare_pages)
 
-        with pytest.raises(StoreError) as told:
+        with pytest.raises(StoreError, match=f"^{path}: {FULL}$"):
             await store.run(too_much)
-
-        assert str(told.value) == f"{path}: {FULL}"
         assert await store.run(state) == before
 
     async with opened(path) as store:
@@ -65,29 +48,23 @@ async def test_a_unit_that_does_not_fit_leaves_nothing_behind(path: Path, spare_
         assert [each.subject for each in jobs] == ["due", "due too"]
 
 
-async def test_units_beside_it_that_fit_are_saved(path: Path) -> None:
+async def test_units_that_fit_are_saved_beside_a_unit_that_does_not(path: Path) -> None:
     async with opened(path) as store:
         await fill_disk(store, spare_pages=4)
         async with busy(store):
-            before, after = (
-                [asyncio.create_task(store.run(partial(a_little, subject))) for subject in subjects]
-                for subjects in ("abc", "xyz")
-            )
+            before = [asyncio.create_task(store.run(partial(post, each))) for each in "abc"]
             large = asyncio.create_task(store.run(too_much))
-            more = asyncio.create_task(store.run(partial(a_little, "last")))
-        outcomes = await asyncio.gather(*before, *after, large, more, return_exceptions=True)
+            after = [asyncio.create_task(store.run(partial(post, each))) for each in "xyz"]
+        failed, *saved = await asyncio.gather(large, *before, *after, return_exceptions=True)
 
-        *saved, failed, last = outcomes
-        assert [*saved, last] == [*"abcxyz", "last"]
         assert FULL in str(failed)
+        assert saved == [*"abcxyz"]
 
     async with opened(path) as store:
-        found = await store.run(lambda unit: postings_of(unit, SERVICE))
-        assert [each.subject for each in found] == [*"abcxyz", "last"]
+        assert await posted(store) == [*"abcxyz"]
 
 
-async def test_it_is_never_half_full_of_a_unit(path: Path) -> None:
-    """Until the disk is full, each unit is saved whole or not at all."""
+async def test_each_unit_is_saved_completely_or_not_at_all(path: Path) -> None:
     saved = []
     async with opened(path) as store:
         await fill_disk(store, spare_pages=20)
@@ -116,7 +93,7 @@ async def test_it_is_never_half_full_of_a_unit(path: Path) -> None:
         assert await store.run(found) == [saved] * 3
 
 
-async def test_when_there_is_room_again_all_works(path: Path) -> None:
+async def test_a_store_works_again_when_the_disk_has_room(path: Path) -> None:
     async with opened(path) as store:
         await fill_disk(store)
         for _ in range(3):
@@ -131,7 +108,7 @@ async def test_when_there_is_room_again_all_works(path: Path) -> None:
 
 @contextmanager
 def no_file_larger_than(size: int) -> Iterator[None]:
-    """Limit the size of every file, also of the log, as a full disk does."""
+    """Limit the size of every file and of the log, as a full disk does."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
@@ -141,20 +118,20 @@ def no_file_larger_than(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-async def test_when_only_the_log_has_no_room_it_is_copied_and_written_anew(path: Path) -> None:
+async def test_a_log_without_room_is_copied_and_restarted(path: Path) -> None:
     async with opened(path) as store:
         with no_file_larger_than(400_000):
-            units = [partial(a_little, str(number)) for number in range(1000)]
+            units = [partial(post, str(number)) for number in range(1000)]
             with pytest.raises(StoreError):
                 [await store.run(unit) for unit in units]
 
-            assert await store.run(partial(a_little, "next")) == "next"
+            assert await store.run(partial(post, "next")) == "next"
 
-        found = await store.run(lambda unit: postings_of(unit, SERVICE))
-        assert [each.subject for each in found] == [*map(str, range(len(found) - 1)), "next"]
+        found = await posted(store)
+        assert found == [*map(str, range(len(found) - 1)), "next"]
 
 
-async def test_without_room_for_the_tables_no_file_is_begun(
+async def test_a_file_without_room_for_its_tables_is_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -163,10 +140,10 @@ async def test_without_room_for_the_tables_no_file_is_begun(
         )
         with pytest.raises(StoreError, match=f"{path}: .*{FULL}"):
             await SqliteStore(path, VirtualClock()).open()
-        begun = contents(path.parent)
+        created = contents(path.parent)
         with pytest.raises(StoreError, match=FULL):
             await SqliteStore(path, VirtualClock()).open()
-        assert contents(path.parent) == begun
+        assert contents(path.parent) == created
 
     async with opened(path) as store:
         await store.run(prepared)

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
@@ -13,11 +13,9 @@ from sandbox_sim.ports import Topic, Unit
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from tests.sample_records import SERVICE, after, job, posting, postings_of
 from tests.sqlite_files import SOON, busy, connection_of, opened
+from tests.stores.conftest import Broken
+from tests.stores.sqlite.conftest import post, posted
 from tests.units import unit_of
-
-
-class Broken(Exception):
-    """The error that some of these units raise."""
 
 
 @pytest.fixture
@@ -39,29 +37,18 @@ async def statements(store: SqliteStore) -> list[str]:
     return seen
 
 
-async def post(subject: str, unit: Unit) -> str:
-    await unit.add_transfer(posting("1", subject=subject))
-    return f"posted {subject}"
-
-
-async def post_and_raise(subject: str, unit: Unit) -> str:
-    await post(subject, unit)
-    raise Broken(subject)
-
-
-def asked(
+def submit(
     store: SqliteStore, subjects: list[str], broken: frozenset[str] = frozenset()
 ) -> list[asyncio.Task[str]]:
-    """Hand the store a unit for each subject, in this order. Units of `broken` subjects raise."""
+    """Submit a unit for each subject, in this order. Units of `broken` subjects raise."""
 
-    def work(subject: str) -> Callable[[Unit], Awaitable[str]]:
-        return partial(post_and_raise if subject in broken else post, subject)
+    async def work(subject: str, unit: Unit) -> str:
+        await post(subject, unit)
+        if subject in broken:
+            raise Broken(subject)
+        return subject
 
-    return [asyncio.create_task(store.run(work(subject))) for subject in subjects]
-
-
-async def posted(store: SqliteStore) -> list[str]:
-    return [each.subject for each in await store.run(lambda unit: postings_of(unit, SERVICE))]
+    return [asyncio.create_task(store.run(partial(work, each))) for each in subjects]
 
 
 FIFTY = [str(number) for number in range(50)]
@@ -69,7 +56,7 @@ FIFTY = [str(number) for number in range(50)]
 
 class TestOneCommit:
     @pytest.mark.parametrize(("count", "commits"), [(50, 1), (1000, 4)])
-    async def test_units_that_wait_together_share_it_in_their_order(
+    async def test_units_that_wait_together_share_a_commit_in_their_order(
         self, store: SqliteStore, count: int, commits: int
     ) -> None:
         """A caller gets its answer only after its unit is saved."""
@@ -87,18 +74,16 @@ class TestOneCommit:
         answers_at_commit.clear()
         subjects = [str(number) for number in range(count)]
         async with busy(store):
-            tasks = asked(store, subjects)
+            tasks = submit(store, subjects)
 
-        assert await asyncio.gather(*tasks) == [f"posted {each}" for each in subjects]
+        assert await asyncio.gather(*tasks) == subjects
         # One for the unit that kept the store busy, and these for all the others.
         assert len(answers_at_commit) == 1 + commits
         assert answers_at_commit[:2] == [0, 0]
         assert all(done <= 256 * number for number, done in enumerate(answers_at_commit))
         assert await posted(store) == subjects
 
-    async def test_a_unit_sees_what_those_before_it_in_the_batch_wrote(
-        self, store: SqliteStore
-    ) -> None:
+    async def test_a_unit_reads_the_writes_of_earlier_units(self, store: SqliteStore) -> None:
         async def count(unit: Unit) -> int:
             await unit.add_transfer(posting("1"))
             return len(await postings_of(unit, SERVICE))
@@ -109,14 +94,14 @@ class TestOneCommit:
         assert await asyncio.gather(*tasks) == list(range(1, 11))
 
 
-async def test_the_log_is_copied_behind_the_commits_that_made_it_long(
+async def test_the_log_is_copied_after_the_commits_that_made_it_long(
     store: SqliteStore, statements: list[str], path: Path
 ) -> None:
-    """SQLite appends commits to a log. To copy it takes time; without that it grows for ever."""
+    """SQLite appends commits to a log. A copy takes time; without it the log grows for ever."""
     sizes = []
     for _ in range(2):
         for _ in range(25):
-            await asyncio.gather(*asked(store, FIFTY))
+            await asyncio.gather(*submit(store, FIFTY))
         sizes.append(path.with_name(f"{path.name}-wal").stat().st_size)
     await posted(store)
 
@@ -126,15 +111,17 @@ async def test_the_log_is_copied_behind_the_commits_that_made_it_long(
     assert sizes[0] == sizes[1]
 
 
-class TestOneThatRaises:
+class TestFailingUnit:
     @pytest.mark.parametrize(
         "broken",
         [{"0"}, {"25"}, {"49"}, {"3", "4", "47"}, set(FIFTY)],
         ids=["the first", "one between", "the last", "several", "all"],
     )
-    async def test_it_fails_alone(self, store: SqliteStore, broken: set[str]) -> None:
+    async def test_a_failing_unit_does_not_fail_the_others(
+        self, store: SqliteStore, broken: set[str]
+    ) -> None:
         async with busy(store):
-            tasks = asked(store, FIFTY, frozenset(broken))
+            tasks = submit(store, FIFTY, frozenset(broken))
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
 
         for subject, outcome in zip(FIFTY, outcomes, strict=True):
@@ -142,10 +129,10 @@ class TestOneThatRaises:
                 assert isinstance(outcome, Broken)
                 assert outcome.args == (subject,)
             else:
-                assert outcome == f"posted {subject}"
+                assert outcome == subject
         assert await posted(store) == [each for each in FIFTY if each not in broken]
 
-    async def test_their_jobs_are_noticed_and_its_own_is_not(self, store: SqliteStore) -> None:
+    async def test_watchers_get_the_jobs_of_the_other_units_only(self, store: SqliteStore) -> None:
         noticed: list[str] = []
         store.watch_jobs(lambda due_at: noticed.append(f"{due_at:%H:%M}"))
 
@@ -165,8 +152,8 @@ class TestOneThatRaises:
             raise Broken
 
         async with busy(store):
-            tasks = [*asked(store, ["a"]), asyncio.create_task(store.run(refuse))]
-            tasks += asked(store, ["b"])
+            tasks = [*submit(store, ["a"]), asyncio.create_task(store.run(refuse))]
+            tasks += submit(store, ["b"])
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
 
         assert [type(outcome) for outcome in outcomes] == [str, Broken, str]
@@ -174,12 +161,12 @@ class TestOneThatRaises:
 
 
 @pytest.mark.parametrize("broken", [frozenset[str](), frozenset({"0", "20"})])
-async def test_a_unit_that_is_not_waited_for_is_done_all_the_same(
+async def test_a_cancelled_caller_does_not_cancel_its_unit(
     store: SqliteStore, broken: frozenset[str]
 ) -> None:
-    """A client that closes its connection does not undo its request; nobody gets its error."""
+    """A client that closes its connection does not undo its request, and its error is dropped."""
     async with busy(store):
-        tasks = asked(store, FIFTY, broken)
+        tasks = submit(store, FIFTY, broken)
         await asyncio.sleep(0)
         for number in (0, 20, 49):
             tasks[number].cancel()
@@ -189,26 +176,26 @@ async def test_a_unit_that_is_not_waited_for_is_done_all_the_same(
         if number in {0, 20, 49}:
             assert isinstance(outcome, asyncio.CancelledError)
         else:
-            assert outcome == f"posted {number}"
+            assert outcome == FIFTY[number]
     assert await posted(store) == [each for each in FIFTY if each not in broken]
 
 
 class TestClosing:
     @pytest.mark.parametrize("number", [1, 50, 256, 600])
-    async def test_what_was_asked_for_before_is_done(self, path: Path, number: int) -> None:
+    async def test_a_close_runs_the_units_submitted_before(self, path: Path, number: int) -> None:
         subjects = [str(each) for each in range(number)]
         async with opened(path) as store:
             async with busy(store):
-                tasks = asked(store, subjects)
+                tasks = submit(store, subjects)
                 await asyncio.sleep(0)
                 closing = asyncio.create_task(store.close())
             await closing
-            assert [task.result() for task in tasks] == [f"posted {each}" for each in subjects]
+            assert [task.result() for task in tasks] == subjects
 
         async with opened(path) as store:
             assert await posted(store) == subjects
 
-    async def test_the_thread_is_gone(self, path: Path) -> None:
+    async def test_a_close_ends_the_thread(self, path: Path) -> None:
         def threads() -> list[str]:
             return [each.name for each in threading.enumerate() if each.name == "sqlite"]
 
@@ -217,17 +204,17 @@ class TestClosing:
         assert threads() == []
 
 
-async def test_who_is_told_of_an_announcement_never_waits_for_the_next_one(
+async def test_a_watcher_that_reads_the_store_never_waits_for_the_next_announcement(
     store: SqliteStore,
 ) -> None:
     """The watcher's read may share a commit with an announcement that waits for the watcher."""
-    told: list[None] = []
+    notices: list[None] = []
     announce = methodcaller("announce", Topic.RULES)
     later: list[asyncio.Task[None]] = []
 
     async def notice() -> None:
-        told.append(None)
-        if len(told) == 1:
+        notices.append(None)
+        if len(notices) == 1:
             async with busy(store):
                 reading = asyncio.create_task(unit_of(store).user_rules())
                 later.append(asyncio.create_task(store.run(announce)))
@@ -239,4 +226,4 @@ async def test_who_is_told_of_an_announcement_never_waits_for_the_next_one(
         await store.run(announce)
         await later[0]
 
-    assert len(told) == 2
+    assert len(notices) == 2

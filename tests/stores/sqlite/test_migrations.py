@@ -8,21 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.adapters.clock_and_ids import VirtualClock
-from sandbox_sim.ports import StoreError
 from sandbox_sim.records.ledger import Balance, LedgerQuery, shown
 from sandbox_sim.stores.sql import schema
-from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.values.clients import ServiceMode
 from tests.live_records import LIVE
 from tests.sample_records import NOW, account_of, posting, violations
 from tests.sqlite_files import contents, opened, outside
-from tests.stores.two_ledgers import T0, VERSION, assert_they_became_one, two_ledgers
+from tests.stores.sqlite.conftest import refusal
+from tests.stores.two_ledgers import T0, VERSION, assert_one_ledger, two_ledgers
 from tests.stores.versions import know_versions
 from tests.stores.writes import prepared, state
 from tests.units import unit_of
 
-TODAY = schema.MIGRATIONS
+CURRENT = schema.MIGRATIONS
 
 SANDBOX = ServiceMode.SANDBOX
 
@@ -41,7 +39,7 @@ ALTER TABLE transactions ADD COLUMN note TEXT;
 """
 
 # Two more migrations, so that the tests below apply several steps.
-ONE_DAY = (*TODAY, ADD_A_COLUMN, ADD_A_TABLE)
+LATER = (*CURRENT, ADD_A_COLUMN, ADD_A_TABLE)
 
 
 def version(path: Path) -> int:
@@ -55,7 +53,7 @@ def tables(path: Path) -> list[tuple[str, ...]]:
 
 
 def columns_and_indexes(path: Path) -> dict[str, object]:
-    """The columns of each table in their order, and its indexes, whatever made them."""
+    """The columns of each table in their order, and its indexes."""
     found: dict[str, object] = {}
     for kind, name, table, sql in tables(path):
         found[f"columns of {table}"] = outside(path, f"PRAGMA table_info({table})")
@@ -69,7 +67,7 @@ async def make(path: Path) -> None:
         pass
 
 
-async def test_what_is_in_a_file_and_in_its_snapshots_is_kept(
+async def test_a_migration_keeps_the_records_of_a_file_and_of_its_snapshots(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A restored row has the default value in a new column, as existing rows do."""
@@ -77,7 +75,7 @@ async def test_what_is_in_a_file_and_in_its_snapshots_is_kept(
         await store.run(prepared)
         await unit_of(store).save_snapshot("before", None, NOW)
         before = await store.run(state)
-    know_versions(monkeypatch, (*TODAY, ADD_A_COLUMN))
+    know_versions(monkeypatch, (*CURRENT, ADD_A_COLUMN))
 
     for restores in (False, True):
         async with opened(path) as store:
@@ -86,11 +84,11 @@ async def test_what_is_in_a_file_and_in_its_snapshots_is_kept(
                 await unit_of(store).restore_snapshot("before", NOW)
             assert await store.run(state) == before
 
-        assert version(path) == len(TODAY) + 1
+        assert version(path) == len(CURRENT) + 1
         assert outside(path, "SELECT note FROM transactions") == [("none",)]
 
 
-async def test_one_that_is_up_to_date_is_not_touched(path: Path) -> None:
+async def test_a_file_of_the_current_version_is_not_changed(path: Path) -> None:
     async with opened(path) as store:
         await store.run(prepared)
     before = contents(path.parent)
@@ -100,21 +98,21 @@ async def test_one_that_is_up_to_date_is_not_touched(path: Path) -> None:
     assert contents(path.parent) == before
 
 
-@pytest.mark.parametrize("migrations", [TODAY, ONE_DAY], ids=["today", "one day"])
+@pytest.mark.parametrize("migrations", [CURRENT, LATER], ids=["current", "later"])
 async def test_every_earlier_version_leads_to_the_schema_of_a_new_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, migrations: tuple[str, ...]
 ) -> None:
-    await make(tmp_path / "today")
+    await make(tmp_path / "current")
     know_versions(monkeypatch, migrations)
     await make(tmp_path / "new")
-    if migrations is TODAY:  # the tables of a new file are those that the migrations make
-        ours, made = (columns_and_indexes(tmp_path / each) for each in ("today", "new"))
-        assert ours == made
+    if migrations is CURRENT:  # the tables of a new file are those that the migrations make
+        current, new = (columns_and_indexes(tmp_path / each) for each in ("current", "new"))
+        assert current == new
     for earlier in range(1, len(migrations) + 1):
         path = tmp_path / f"from {earlier}"
         know_versions(monkeypatch, migrations[:earlier])
         async with opened(path) as store:
-            if earlier >= len(TODAY):  # older tables have no columns for the records of today
+            if earlier >= len(CURRENT):  # older tables lack columns of the current records
                 await store.run(prepared)
         know_versions(monkeypatch, migrations)
 
@@ -125,18 +123,15 @@ async def test_every_earlier_version_leads_to_the_schema_of_a_new_file(
         assert outside(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-async def test_deliveries_of_before_the_bound_in_bytes_count(
+async def test_a_migration_counts_the_bytes_of_earlier_deliveries(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    know_versions(monkeypatch, TODAY[:1])
+    know_versions(monkeypatch, CURRENT[:1])
     await make(path)
     document = '["POST", [], "{}", "valid"]'
-    outside(
-        path,
-        "INSERT INTO inbox (name, id, at, document) "
-        """VALUES ('orders', 'D1', 0, '["POST", [], "{}", "valid"]')""",
-    )
-    know_versions(monkeypatch, TODAY)
+    row = f"('orders', 'D1', 0, '{document}')"
+    outside(path, f"INSERT INTO inbox (name, id, at, document) VALUES {row}")  # noqa: S608 -- ours
+    know_versions(monkeypatch, CURRENT)
 
     await make(path)
 
@@ -145,7 +140,7 @@ async def test_deliveries_of_before_the_bound_in_bytes_count(
 
 
 async def file_with_two_ledgers(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    know_versions(monkeypatch, TODAY[:VERSION])
+    know_versions(monkeypatch, CURRENT[:VERSION])
     await make(path)
     with closing(sqlite3.connect(path)) as file, file:
         for table, row in two_ledgers():
@@ -156,19 +151,21 @@ async def file_with_two_ledgers(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         for table in ("postings", "balances"):
             copied = f"SELECT * FROM {table} WHERE service_id = 55"  # noqa: S608 -- our own names
             file.execute(f"CREATE TABLE snapshot_1_{table} AS {copied}")
-    know_versions(monkeypatch, TODAY)
+    know_versions(monkeypatch, CURRENT)
 
 
 @pytest.mark.decision("D39")
-async def test_two_ledgers_become_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_file_of_version_12_gets_one_ledger(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await file_with_two_ledgers(path, monkeypatch)
 
     async with opened(path) as store:
-        await assert_they_became_one(store)
+        await assert_one_ledger(store)
 
 
 @pytest.mark.decision("D22")
-async def test_a_snapshot_of_the_ledger_of_before_can_be_restored(
+async def test_a_snapshot_of_a_file_of_version_12_can_be_restored(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await file_with_two_ledgers(path, monkeypatch)
@@ -188,74 +185,67 @@ async def test_a_snapshot_of_the_ledger_of_before_can_be_restored(
     assert outside(path, "SELECT name FROM sqlite_schema WHERE name LIKE 'snapshot_1%'") == []
 
 
-class TestOneThatFails:
+class TestFailedMigration:
     @pytest.mark.parametrize(
         "migrations",
         [(FAILS_HALF_WAY,), (ADD_A_TABLE, FAILS_HALF_WAY), (FAILS_HALF_WAY, ADD_A_TABLE)],
         ids=["the only one", "the second", "the first"],
     )
-    async def test_the_file_is_left_as_it_was_and_the_sentence_says_so(
+    async def test_the_file_is_not_changed_and_the_error_says_so(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, migrations: tuple[str, ...]
     ) -> None:
         async with opened(path) as store:
             await store.run(prepared)
             before = await store.run(state)
         file = contents(path.parent)
-        know_versions(monkeypatch, (*TODAY, *migrations))
+        know_versions(monkeypatch, (*CURRENT, *migrations))
 
-        with pytest.raises(StoreError) as told:
-            await SqliteStore(path, VirtualClock()).open()
-
-        assert str(told.value) == (
-            f"{path}: it could not be brought from version {len(TODAY)} to "
-            f"{len(TODAY) + len(migrations)}, and is as it was: duplicate column name: note"
+        assert await refusal(path) == (
+            f"{path}: it could not be brought from version {len(CURRENT)} to "
+            f"{len(CURRENT) + len(migrations)}, and is as it was: duplicate column name: note"
         )
         assert contents(path.parent) == file
-        know_versions(monkeypatch, TODAY)
+        know_versions(monkeypatch, CURRENT)
         async with opened(path) as store:
             assert await store.run(state) == before
 
-    async def test_of_a_new_file_nothing_is_begun(
+    async def test_a_new_file_stays_empty(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        know_versions(monkeypatch, (*TODAY, FAILS_HALF_WAY))
-        with pytest.raises(StoreError, match="as it was"):
-            await SqliteStore(path, VirtualClock()).open()
+        know_versions(monkeypatch, (*CURRENT, FAILS_HALF_WAY))
+        assert "as it was" in await refusal(path)
         assert (version(path), tables(path)) == (0, [])
 
-        know_versions(monkeypatch, TODAY)
+        know_versions(monkeypatch, CURRENT)
         await make(path)
-        assert version(path) == len(TODAY)
+        assert version(path) == len(CURRENT)
 
 
-async def test_back_to_an_earlier_sandbox_sim_is_refused(
+async def test_a_file_of_a_later_version_is_refused_and_not_changed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    know_versions(monkeypatch, ONE_DAY)
+    know_versions(monkeypatch, LATER)
     await make(path)
     before = contents(path.parent)
-    know_versions(monkeypatch, TODAY)
+    know_versions(monkeypatch, CURRENT)
 
-    with pytest.raises(StoreError) as told:
-        await SqliteStore(path, VirtualClock()).open()
-
-    assert str(told.value) == (
-        f"{path}: it has version {len(ONE_DAY)} and this sandbox_sim knows up to {len(TODAY)}; "
+    assert await refusal(path) == (
+        f"{path}: it has version {len(LATER)} and this sandbox_sim knows up to {len(CURRENT)}; "
         "install a newer sandbox_sim or choose another file"
     )
     assert contents(path.parent) == before
 
 
-async def test_a_copy_is_restored_also_by_a_later_version_and_an_update_restores_nothing(
-    in_memory: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_copy_counts_as_restored_once_for_a_later_version_too(
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, answers = in_memory / "state.sqlite3", []
-    async with opened(file) as store:
+    answers = []
+    async with opened(path) as store:
         answers.append(await unit_of(store).restored())
         copy = await store.back_up()
-    know_versions(monkeypatch, ONE_DAY)
+    know_versions(monkeypatch, LATER)
 
-    for each in (file, file, copy, copy):
+    for each in (path, path, copy, copy):
         async with opened(each) as store:
             answers.append(await unit_of(store).restored())
 

@@ -1,4 +1,4 @@
-"""What only the SQLite store does: its file outlasts the server, and one server uses it."""
+"""Behaviour of the SQLite store alone: its file outlasts the server, and one server uses it."""
 
 import asyncio
 import sqlite3
@@ -25,10 +25,10 @@ from tests.sample_records import (
     entry,
     job,
     posting,
-    postings_of,
     transaction,
 )
 from tests.sqlite_files import connection_of, count, killed, opened, outside, rows
+from tests.stores.sqlite.conftest import posted
 from tests.stores.writes import WRITES, Write, prepared, state
 from tests.turns import SOON_S
 from tests.units import unit_of
@@ -58,7 +58,7 @@ async def claimed(store: SqliteStore) -> list[str]:
 
 
 async def payment(number: int, unit: Unit) -> None:
-    """What a payment writes and reads until its callback is sent."""
+    """Write and read as a payment does until its callback is sent."""
     for mode in ServiceMode:
         found = await unit.transaction(SERVICE, f"T{number}", mode)
         assert found is None
@@ -76,12 +76,12 @@ async def payment(number: int, unit: Unit) -> None:
     await unit.add_entries([entry(f"R{number}")])
 
 
-async def test_no_statement_of_a_payment_is_compiled_twice(path: Path) -> None:
-    """SQLite asks its authorizer about each table and column of a statement that it compiles."""
+async def test_the_statements_of_a_payment_are_compiled_once(path: Path) -> None:
+    """SQLite calls its authorizer for each table and column of a statement that it compiles."""
     compiled: list[object] = []
 
-    def allow(*asked: object) -> int:
-        compiled.append(asked)
+    def allow(*access: object) -> int:
+        compiled.append(access)
         return sqlite3.SQLITE_OK
 
     async def listen(unit: Unit) -> None:
@@ -98,9 +98,9 @@ async def test_no_statement_of_a_payment_is_compiled_twice(path: Path) -> None:
     assert compiled == []
 
 
-class TestClosedAndOpenedAgain:
+class TestReopenedFile:
     @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-    async def test_so_is_every_kind_of_write_after_a_stop_and_after_a_kill(
+    async def test_every_kind_of_write_survives_a_stop_and_a_kill(
         self, path: Path, tmp_path: Path, write: Write
     ) -> None:
         async with opened(path) as store:
@@ -116,7 +116,7 @@ class TestClosedAndOpenedAgain:
     async def test_jobs_that_were_claimed_and_not_finished_are_claimed_again(
         self, path: Path, tmp_path: Path
     ) -> None:
-        """The server that claimed them is gone. A job may run twice, but is never lost."""
+        """The server that claimed them has ended. A job may run twice, but is never lost."""
         async with opened(path) as store:
             await store.run(prepared)
             first, *_ = await unit_of(store).claim_due(NOW, 10)
@@ -128,49 +128,47 @@ class TestClosedAndOpenedAgain:
                 assert await claimed(store) == ["due too"]
 
 
-class TestOpenOrNot:
-    async def assert_it_is_closed(self, store: SqliteStore, path: Path) -> None:
+class TestClosedStore:
+    async def assert_closed(self, store: SqliteStore, path: Path) -> None:
         async with asyncio.timeout(SOON_S):
             with pytest.raises(StoreError, match=f"{path}: the store is closed"):
                 await store.run(state)
 
-    async def test_nothing_can_be_asked_before_it_is_opened_or_after_it_could_not_be(
-        self, path: Path
-    ) -> None:
+    async def test_a_store_refuses_units_until_it_is_open(self, path: Path) -> None:
         store = SqliteStore(path, VirtualClock())
-        await self.assert_it_is_closed(store, path)
+        await self.assert_closed(store, path)
         await store.close()
 
         async with opened(path):
             with pytest.raises(StoreError):
                 await store.open()
-            await self.assert_it_is_closed(store, path)
+            await self.assert_closed(store, path)
         await store.open()
         for _ in range(2):
             await store.close()
 
         for number in range(3):
             await store.open()
-            assert len(await store.run(lambda unit: postings_of(unit, SERVICE))) == number
+            assert len(await posted(store)) == number
             await unit_of(store).add_transfer(posting("1"))
             for _ in range(2):
                 await store.close()
 
-    async def test_nor_while_or_after_it_is_closed(self, path: Path) -> None:
+    async def test_a_store_refuses_units_while_and_after_it_closes(self, path: Path) -> None:
         async with opened(path) as store:
             closing = asyncio.create_task(store.close())
             await asyncio.sleep(0)
-            await self.assert_it_is_closed(store, path)
+            await self.assert_closed(store, path)
             await closing
-            await self.assert_it_is_closed(store, path)
+            await self.assert_closed(store, path)
 
 
 class TestOneServerAtATime:
     @pytest.mark.parametrize("writes", [False, True])
-    async def test_a_second_one_is_told_so_also_under_another_name(
+    async def test_a_second_server_is_refused_under_another_name_of_the_file_too(
         self, path: Path, tmp_path: Path, writes: bool
     ) -> None:
-        """Even if the first has only opened what was there."""
+        """The first server has only opened the file, or has written too."""
         async with opened(path):
             pass
         alias = tmp_path / "alias"
@@ -181,7 +179,7 @@ class TestOneServerAtATime:
             for name in (path, alias):
                 with pytest.raises(StoreError, match=f"^{name}: another server is using it"):
                     await SqliteStore(name, VirtualClock()).open()
-            # Nor may another program: a person who wants a copy stops the server first.
+            # Another program cannot read it: a person who wants a copy stops the server first.
             with pytest.raises(sqlite3.OperationalError, match="locked"):
                 outside(path, "SELECT * FROM jobs")
             before = await store.run(state)
@@ -189,8 +187,8 @@ class TestOneServerAtATime:
         async with opened(path) as store:
             assert await store.run(state) == before
 
-    async def test_of_several_that_start_together_one_at_most_gets_it(self, path: Path) -> None:
-        """On a new file they may block each other; then no store gets it, and each one raises."""
+    async def test_at_most_one_of_several_starting_servers_gets_the_file(self, path: Path) -> None:
+        """On a new file they may block each other; then no store gets it, and each raises."""
         stores = [SqliteStore(path, VirtualClock()) for _ in range(3)]
 
         outcomes = await asyncio.gather(*(store.open() for store in stores), return_exceptions=True)
@@ -206,7 +204,7 @@ class TestTheFile:
     @pytest.mark.parametrize(
         ("durability", "synchronous"), [((), 1), (("process",), 1), (("power",), 2)]
     )
-    async def test_how_safe_it_is(
+    async def test_the_setting_durability_selects_the_synchronous_mode(
         self, path: Path, durability: tuple[Any, ...], synchronous: int
     ) -> None:
         """NORMAL survives a kill; FULL, which waits for the disk, survives a power cut too."""
@@ -216,8 +214,8 @@ class TestTheFile:
         assert await rows(store, "PRAGMA journal_mode") == [("wal",)]
         await store.close()
 
-    async def test_it_is_one_file_when_it_is_closed_and_says_whose_it_is(self, path: Path) -> None:
-        async with opened(empty(path)) as store:  # a file with nothing in it is a new one
+    async def test_a_closed_store_is_one_file_with_an_application_id(self, path: Path) -> None:
+        async with opened(empty(path)) as store:  # an empty file counts as new
             await store.run(prepared)
 
         assert list(path.parent.iterdir()) == [path]
@@ -225,10 +223,10 @@ class TestTheFile:
         assert outside(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-async def test_an_error_in_a_unit_and_not_in_the_file_is_raised_as_it_is(path: Path) -> None:
+async def test_an_error_of_a_unit_is_raised_unchanged(path: Path) -> None:
     async def waits(unit: Unit) -> None:
         await unit.add_transfer(posting())
-        await asyncio.sleep(0)  # for anything but the unit
+        await asyncio.sleep(0)  # a unit may wait only for its own calls
 
     message = delivery()._replace(body=object())  # type: ignore[arg-type]
     strange = job()._replace(subject=["a list"])  # type: ignore[arg-type]
@@ -242,7 +240,7 @@ async def test_an_error_in_a_unit_and_not_in_the_file_is_raised_as_it_is(path: P
             await unit_of(store).add_job(strange)
         with pytest.raises(RuntimeError, match="not its unit"):
             await store.run(waits)
-        assert await store.run(lambda unit: postings_of(unit, SERVICE)) == []
+        assert await posted(store) == []
 
 
 @pytest.mark.parametrize(
@@ -270,7 +268,7 @@ async def test_a_search_by_an_id_reads_an_index_and_not_the_whole_table(
 
 
 @pytest.mark.decision("D40")
-async def test_transactions_go_in_steps_beside_the_units_of_others(
+async def test_old_transactions_are_deleted_in_steps(
     path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_store, "DROPPED_AT_ONCE", 2)
@@ -287,10 +285,10 @@ async def test_transactions_go_in_steps_beside_the_units_of_others(
 
 @pytest.mark.decision("D20")
 @pytest.mark.parametrize(("minutes", "kept"), [(0, 1), (14.99, 1), (15, 0), (6_000_000, 0)])
-async def test_card_pages_go_when_they_expire_and_all_else_stays(
+async def test_card_pages_are_deleted_when_they_expire_and_other_records_are_kept(
     path: Path, clock: VirtualClock, minutes: float, kept: int
 ) -> None:
-    """The SMS history and the postings are never deleted."""
+    """The SMS history and the transfers are never deleted."""
     async with opened(path, clock) as store:
         await store.run(prepared)
         clock.move_to(after(minutes=minutes))
