@@ -34,6 +34,7 @@ from sandbox_sim.ports.network import (
     SubmitResult,
     UnreadableNotification,
 )
+from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.production.live_sms import LiveSms
 from sandbox_sim.production.manual_actions import LiveActions
 from sandbox_sim.production.notifications import NetworkNotifications
@@ -61,21 +62,16 @@ from tests.turns import idle
 from tests.units import unit_of
 
 LIVE = ServiceMode.PRODUCTION
-
+PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
+AVAILABLE, HELD = "service/55/payout/GHS available", "service/55/payout/GHS pending"
+COLLECTED, CLEARING = "service/55/collection/GHS available", "network/first/clearing/GHS"
 CLIENT = Client("live_key", "live_secret", LIVE)
-
 PENDING = SubmitResult(Outcome.PENDING)
-
 NOT_SENT = SubmitResult(Outcome.NOT_SENT, reason="connection refused", network_fault=True)
-
 LOST = SubmitResult(Outcome.UNKNOWN, reason="no answer", network_fault=True)
-
 SIGNED = ManualEntry("ama", "by letter", "letter 12")
-
 NOT_FOUND = StatusResult(Outcome.UNKNOWN, found=False)
-
 SUCCEEDED, FAILED = StatusResult(Outcome.SUCCEEDED), StatusResult(Outcome.FAILED, reason="no funds")
-
 
 TAKES_ALL = Capabilities(
     frozenset(Operation), frozenset({"GHS", "SMS"}), trust=NotificationTrust.SIGNED
@@ -83,7 +79,7 @@ TAKES_ALL = Capabilities(
 
 
 def raising(error: Exception) -> Callable[..., Any]:
-    """A function that raises this, whatever it is called with."""
+    """A function that always raises this."""
 
     def fail(*_args: object) -> None:
         raise error
@@ -183,6 +179,10 @@ class Desk:
         self.payments = Payments(self.store, ids, self.gate, processors)
         self.refunds = Refunds(self.store, self.clock, ids, processors)
 
+    @property
+    def records(self) -> LiveRecordReader:
+        return LiveRecordReader(self.store, self.clock, self.networks)
+
     async def pay(self, **fields: Any) -> Reply:
         payment = transaction(**fields).payment
         address, now = (lambda: "http://gateway.test"), self.clock.now()
@@ -242,7 +242,7 @@ class Desk:
 
     @contextmanager
     def without_first(self) -> Iterator[None]:
-        """Within the block, this is a replica whose configuration has not got `first`."""
+        """Within the block, this is a replica whose configuration lacks `first`."""
         known = self.networks.by_name
         self.networks.by_name = {name: each for name, each in known.items() if name != "first"}
         yield

@@ -11,7 +11,6 @@ import pytest
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import SubmitRequest, SubmitResult
 from sandbox_sim.production import live_sms
-from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.production.decisions import ForceNeeded
 from sandbox_sim.production.manual_actions import Decision
 from sandbox_sim.records.attempts import AttemptQuery
@@ -44,9 +43,7 @@ async def test_a_message_is_queued_charged_and_sent(desk: Desk) -> None:
     assert (answer["status"], answer["status_code"]) == ("QUEUED", "Q")
     assert (answer["units_charged"], answer["sms_balance"]) == (1, 9)
     assert desk.first.submits == []
-    shown = await LiveRecordReader(desk.store, desk.clock, desk.networks).transaction(
-        answer["processing_id"]
-    )
+    shown = await desk.records.transaction(answer["processing_id"])
     assert shown is not None
     assert shown["open_because"] == ["it is not sent yet; network first is next"]
 
@@ -68,9 +65,7 @@ async def test_a_message_is_queued_charged_and_sent(desk: Desk) -> None:
     assert (await desk.balances())[UNITS] == 9
 
 
-async def test_a_replica_that_has_not_got_the_network_leaves_the_message_to_another(
-    desk: Desk,
-) -> None:
+async def test_a_replica_without_the_network_leaves_the_message_to_another(desk: Desk) -> None:
     await send(desk)
 
     with desk.without_first():
@@ -82,7 +77,7 @@ async def test_a_replica_that_has_not_got_the_network_leaves_the_message_to_anot
     assert len(desk.first.submits) == 1
 
 
-async def test_a_failure_is_refunded_in_the_books(desk: Desk) -> None:
+async def test_a_failed_message_is_refunded_in_the_books(desk: Desk) -> None:
     await send(desk, msg_body="x" * 200)  # two pages
     await desk.run_due()
     assert (await desk.balances())[UNITS] == 8
@@ -106,7 +101,7 @@ async def test_a_failure_is_refunded_in_the_books(desk: Desk) -> None:
         SubmitResult(Outcome.NOT_SENT, reason="the sender has other characters"),
     ],
 )
-async def test_what_the_network_did_not_take_is_refunded(desk: Desk, result: SubmitResult) -> None:
+async def test_a_message_no_network_accepts_is_refunded(desk: Desk, result: SubmitResult) -> None:
     desk.first.results.append(result)
     desk.second.results.append(result)
 
@@ -118,9 +113,7 @@ async def test_what_the_network_did_not_take_is_refunded(desk: Desk, result: Sub
     assert (await desk.balances())[UNITS] == 10
 
 
-async def test_a_message_that_the_network_refuses_because_of_its_load_is_sent_later(
-    desk: Desk,
-) -> None:
+async def test_a_message_refused_because_of_the_networks_load_is_sent_later(desk: Desk) -> None:
     desk.first.results.append(SubmitResult(Outcome.REFUSED, code="429", reason="HTTP 429"))
     await send(desk)
     await desk.run_due()
@@ -182,9 +175,7 @@ async def test_the_rest_of_a_bulk_is_not_refunded_because_the_breaker_opens() ->
     assert len(taken) == len(set(taken)) == 20
 
 
-async def test_a_message_is_refunded_once_no_network_could_be_reached_for_five_minutes(
-    desk: Desk,
-) -> None:
+async def test_a_message_is_refunded_after_five_minutes_without_a_network(desk: Desk) -> None:
     desk.first.results.extend([NOT_SENT] * 10)
     desk.second.results.extend([NOT_SENT] * 10)
     await send(desk)
@@ -222,7 +213,7 @@ async def test_the_next_network_is_tried_only_where_nothing_was_sent(desk: Desk)
     assert await statuses(desk) == ["SENT", "QUEUED"]
 
 
-async def test_each_recipient_has_an_attempt_of_its_own(desk: Desk) -> None:
+async def test_each_recipient_has_its_own_attempt(desk: Desk) -> None:
     answer = data(await send(desk, FIRST, SECOND))
     assert (answer["total_units_charged"], answer["sms_balance"]) == (2, 8)
     await desk.run_due()
@@ -245,7 +236,7 @@ async def test_the_charge_names_the_message_or_its_batch(
     assert (charge.reason, charge.subject) == ("charge", sent["batch_id"] or sent["processing_id"])
 
 
-async def test_units_begin_at_0_and_too_few_take_nothing() -> None:
+async def test_a_message_without_enough_units_is_refused_and_not_charged() -> None:
     desk = await a_desk(units=0)
     assert (await send(desk)).code == "237"
 
@@ -264,14 +255,16 @@ async def test_units_begin_at_0_and_too_few_take_nothing() -> None:
         ((FIRST,), {"msg_body": " "}, "371"),
     ],
 )
-async def test_what_is_refused(
+async def test_an_invalid_message_is_refused_and_not_charged(
     desk: Desk, recipients: Any, fields: dict[str, Any], code: str
 ) -> None:
     assert (await send(desk, *recipients, **fields)).code == code
     assert (await desk.balances())[UNITS] == 10
 
 
-async def test_without_a_network_nothing_is_taken(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_message_without_a_network_is_refused_and_not_charged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     desk = Desk()
     no_sms = replace(TAKES_ALL, operations=frozenset({Operation.COLLECT}))
     desk.first.capabilities = desk.second.capabilities = no_sms
@@ -282,7 +275,7 @@ async def test_without_a_network_nothing_is_taken(caplog: pytest.LogCaptureFixtu
     assert "an SMS of service 55 fails: no route leads to a network for SMS" in caplog.text
 
 
-async def test_a_message_goes_past_a_network_whose_breaker_is_open(desk: Desk) -> None:
+async def test_a_message_skips_a_network_whose_breaker_is_open(desk: Desk) -> None:
     desk.first.results.extend([LOST] * 5)
     await send(desk, *(f"024400000{number}" for number in range(5)))
     await desk.run_due()
@@ -293,15 +286,15 @@ async def test_a_message_goes_past_a_network_whose_breaker_is_open(desk: Desk) -
     assert (attempt.network, attempt.number) == ("second", 1)
 
 
-async def test_a_crash_while_it_is_sent_sends_nothing_twice(desk: Desk) -> None:
+async def test_a_crash_during_a_submit_does_not_send_the_message_twice(desk: Desk) -> None:
     await send(desk)
     desk.first.blocked = asyncio.Event()
     running = asyncio.create_task(desk.run_due())
     await desk.first.arrived.wait()
     (begun,) = await unit_of(desk.store).list_attempts(AttemptQuery())
-    # Asked for once the submit has timed out, and the usual time has passed.
+    # The status is queried once the submit has timed out, and the usual time has passed.
     assert begun.next_ask_at == desk.clock.now() + timedelta(seconds=10 + 5)
-    desk.store.failures = 1  # what came of the submit is not recorded
+    desk.store.failures = 1  # the result of the submit is not recorded
     desk.first.blocked.set()
     await running
     assert await statuses(desk) == ["QUEUED"]
@@ -313,7 +306,7 @@ async def test_a_crash_while_it_is_sent_sends_nothing_twice(desk: Desk) -> None:
     assert await statuses(desk) == ["SENT"]
 
 
-async def test_a_stop_waits_for_the_messages_under_way_and_begins_no_other(
+async def test_a_stop_waits_for_the_submits_under_way_and_begins_no_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(live_sms, "SENDS_AT_ONCE", 1)
@@ -355,8 +348,7 @@ async def test_a_message_without_an_outcome_waits_for_a_person(desk: Desk) -> No
     await desk.run_due()
     await desk.wait(days=1)
 
-    records = LiveRecordReader(desk.store, desk.clock, desk.networks)
-    (found,) = await records.waiting()
+    (found,) = await desk.records.waiting()
     (message,) = await messages(desk)
     assert (found["operation"], found["transaction_id"]) == ("sms", message.processing_id)
     assert Decimal(found["amount"]) == 1
@@ -386,9 +378,7 @@ async def test_a_person_settles_a_message_whose_answer_was_lost(
     assert (await desk.balances())[UNITS] == units
 
 
-async def test_a_sender_that_would_change_the_path_is_refused_and_nothing_is_charged(
-    desk: Desk,
-) -> None:
+async def test_a_sender_that_would_change_the_path_is_refused_without_charge(desk: Desk) -> None:
     for network in (desk.first, desk.second):
         network.capabilities = replace(TAKES_ALL, in_path=frozenset({"sender_id"}))
 
@@ -400,7 +390,7 @@ async def test_a_sender_that_would_change_the_path_is_refused_and_nothing_is_cha
     assert (await desk.balances())[UNITS] == 10
 
 
-async def test_a_sender_goes_to_the_network_that_has_it_elsewhere(desk: Desk) -> None:
+async def test_a_sender_of_dots_goes_to_a_network_without_a_sender_in_its_path(desk: Desk) -> None:
     desk.first.capabilities = replace(TAKES_ALL, in_path=frozenset({"sender_id"}))
 
     await send(desk, sender_id="..")

@@ -1,4 +1,4 @@
-"""Messages that go out in parts, each of which the network reports on by itself (D39)."""
+"""Messages that go out in parts: the network reports on each part (D39)."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,6 @@ from tests.production.texting import UNITS, a_desk, messages, send, statuses
 from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D39")
-
 
 ARRIVED, FAILED = Outcome.SUCCEEDED, Outcome.FAILED
 
@@ -72,7 +71,7 @@ async def test_a_message_is_sent_when_all_its_parts_arrived_in_any_order(desk: D
     assert '"part_id": "b"' in (await exchanges(desk, attempt_id))[-1]
 
 
-async def test_one_part_that_failed_fails_the_message_and_refunds_it_once(desk: Desk) -> None:
+async def test_a_failed_part_fails_the_message_and_refunds_it_once(desk: Desk) -> None:
     attempt_id = await sent(desk)
     await taken(desk, attempt_id, "a", "b", "c")
 
@@ -87,7 +86,7 @@ async def test_one_part_that_failed_fails_the_message_and_refunds_it_once(desk: 
     assert (await attempt(desk, attempt_id)).contradiction == ""
 
 
-async def test_a_network_that_takes_back_that_a_part_arrived_contradicts_itself(desk: Desk) -> None:
+async def test_a_failure_of_a_part_that_arrived_is_a_contradiction(desk: Desk) -> None:
     attempt_id = await sent(desk, pages=2)
     await taken(desk, attempt_id, "a", "b", total=2)
     await report(desk, "a")
@@ -99,9 +98,7 @@ async def test_a_network_that_takes_back_that_a_part_arrived_contradicts_itself(
     assert "failed after succeeded: UNDELIV" in (await attempt(desk, attempt_id)).contradiction
 
 
-async def test_a_report_that_comes_before_the_answer_is_kept_until_the_part_is_known(
-    desk: Desk,
-) -> None:
+async def test_a_report_that_comes_before_the_id_of_its_part_is_kept_until_then(desk: Desk) -> None:
     attempt_id = await sent(desk, pages=1)
 
     await report(desk, "a")
@@ -117,7 +114,7 @@ async def test_a_report_that_comes_before_the_answer_is_kept_until_the_part_is_k
     assert (kept.state, kept.attempt_id) == (NotificationState.APPLIED, attempt_id)
 
 
-async def test_a_report_is_not_about_a_message_that_was_sent_after_it_came(desk: Desk) -> None:
+async def test_a_report_does_not_apply_to_a_message_that_is_sent_later(desk: Desk) -> None:
     await sent(desk, pages=1)
     await report(desk, "a", FAILED, "UNDELIV")
     await desk.wait(seconds=1)
@@ -131,7 +128,7 @@ async def test_a_report_is_not_about_a_message_that_was_sent_after_it_came(desk:
     assert await statuses(desk) == ["QUEUED", "SENT"]
 
 
-async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_a_day(
+async def test_a_report_about_an_unknown_part_is_given_up_after_a_day(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     await report(desk, "of another")
@@ -145,7 +142,7 @@ async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_
     assert await desk.wait(days=10) == []
 
 
-async def test_many_reports_about_no_message_have_a_warning_at_once_and_then_each_hour(
+async def test_unmatched_reports_cause_a_warning_at_the_tenth_and_then_each_hour(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def come(count: int) -> None:
@@ -170,7 +167,7 @@ async def test_many_reports_about_no_message_have_a_warning_at_once_and_then_eac
     assert len(caplog.messages) == 2
 
 
-async def test_reports_that_come_before_the_answer_of_their_submit_have_no_warning(
+async def test_reports_that_come_before_the_answer_of_their_submit_cause_no_warning(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     attempt_id = await sent(desk, pages=10)
@@ -187,7 +184,7 @@ async def test_reports_that_come_before_the_answer_of_their_submit_have_no_warni
     assert caplog.messages == []
 
 
-async def test_a_network_has_part_ids_of_its_own(desk: Desk) -> None:
+async def test_the_part_ids_of_each_network_are_separate(desk: Desk) -> None:
     attempt_id = await sent(desk, pages=1)
     await taken(desk, attempt_id, "a", total=1)
 
@@ -198,7 +195,7 @@ async def test_a_network_has_part_ids_of_its_own(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.PENDING, Outcome.UNKNOWN])
-async def test_a_report_that_decides_nothing_leaves_the_message_queued(
+async def test_a_report_without_an_outcome_leaves_the_message_queued(
     desk: Desk, outcome: Outcome
 ) -> None:
     attempt_id = await sent(desk, pages=1)
@@ -211,7 +208,7 @@ async def test_a_report_that_decides_nothing_leaves_the_message_queued(
     assert await statuses(desk) == ["SENT"]
 
 
-async def test_while_the_store_is_away_a_part_and_its_report_wait_for_it() -> None:
+async def test_a_part_and_its_report_wait_for_an_unavailable_store() -> None:
     clock = WatchedClock()
     desk = await a_desk(clock=clock)
     attempt_id = await sent(desk, pages=1)

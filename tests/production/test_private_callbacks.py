@@ -34,7 +34,7 @@ async def test_a_callback_to_this_machine_is_refused(start_sandbox: StartSandbox
     assert "the setting callback_hosts does not let callbacks go to 127.0.0.1" in str(attempt)
 
 
-async def test_a_range_lets_it_go_there(start_sandbox: StartSandbox) -> None:
+async def test_a_callback_to_this_machine_is_sent_if_allowed(start_sandbox: StartSandbox) -> None:
     attempt = await first_attempt(start_sandbox)
 
     assert attempt["status_code"] == 200

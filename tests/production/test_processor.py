@@ -15,14 +15,19 @@ from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
-from tests.production.desk import LOST, NOT_SENT, TAKES_ALL, Desk
+from tests.production.desk import (
+    AVAILABLE,
+    CLEARING,
+    COLLECTED,
+    HELD,
+    LOST,
+    NOT_SENT,
+    PAYOUT,
+    TAKES_ALL,
+    Desk,
+)
 from tests.sample_records import SERVICE
 from tests.units import unit_of
-
-PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
-
-AVAILABLE, HELD = "service/55/payout/GHS available", "service/55/payout/GHS pending"
-
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -47,7 +52,7 @@ async def test_a_payment_that_the_network_took_is_pending(desk: Desk) -> None:
     assert await desk.callbacks() == []
 
 
-async def test_what_is_sent_was_saved_before(desk: Desk) -> None:
+async def test_an_attempt_is_saved_before_it_is_submitted(desk: Desk) -> None:
     desk.first.blocked = asyncio.Event()
 
     paying = asyncio.create_task(desk.pay())
@@ -70,10 +75,7 @@ async def test_a_success_is_final_and_has_its_callback(desk: Desk) -> None:
     assert found.status is Status.SUCCESSFUL
     assert callback.mode is ServiceMode.PRODUCTION
     assert "000/SUCCESS" in callback.body
-    assert await desk.balances() == {
-        "service/55/collection/GHS available": Decimal("10.50"),
-        "network/first/clearing/GHS": Decimal("-10.50"),
-    }
+    assert await desk.balances() == {COLLECTED: Decimal("10.50"), CLEARING: Decimal("-10.50")}
 
 
 async def test_a_success_of_another_amount_stays_open(
@@ -99,7 +101,7 @@ async def test_a_repeated_transaction_id_is_219_and_nothing_is_sent(desk: Desk) 
     assert len(desk.first.submits) == 1
 
 
-async def test_of_two_that_arrive_at_once_one_is_219(desk: Desk) -> None:
+async def test_one_of_two_duplicates_that_arrive_at_once_is_219(desk: Desk) -> None:
     await desk.fund("50")
 
     replies = await asyncio.gather(desk.pay(**PAYOUT), desk.pay(**PAYOUT))
@@ -109,9 +111,8 @@ async def test_of_two_that_arrive_at_once_one_is_219(desk: Desk) -> None:
     assert (await desk.balances())[HELD] == Decimal("10.50")
 
 
-async def test_one_that_another_server_saves_meanwhile_is_219_and_sets_nothing_aside(
-    desk: Desk,
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_payment_that_another_server_saves_meanwhile_is_219_and_holds_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await desk.fund("30")
     await desk.pay(**PAYOUT)
@@ -149,7 +150,7 @@ async def test_a_payout_is_held_and_a_short_one_is_402(desk: Desk) -> None:
     assert (balances[AVAILABLE], balances[HELD]) == (Decimal("4.50"), Decimal("10.50"))
 
 
-async def test_what_was_not_sent_leaves_nothing(desk: Desk) -> None:
+async def test_a_payment_that_was_not_sent_leaves_neither_transaction_nor_hold(desk: Desk) -> None:
     await desk.fund("15")
     desk.first.results.append(NOT_SENT)
 
@@ -180,8 +181,8 @@ async def test_an_answer_that_is_lost_leaves_the_hold(desk: Desk) -> None:
     assert (await desk.balances())[HELD] == Decimal("10.50")
 
 
-async def test_a_second_network_is_tried_only_after_nothing_was_sent() -> None:
-    """What the first one may have seen as a reference is not given to the second one."""
+async def test_a_second_network_is_tried_only_if_nothing_was_sent() -> None:
+    """The second network gets another reference, since the first may have seen the one before."""
     desk = Desk(reference_is_transaction_id=True)
     desk.second.capabilities = desk.first.capabilities
     airtime: dict[str, Any] = {"operation": Operation.AIRTIME}
@@ -201,7 +202,7 @@ async def test_a_second_network_is_tried_only_after_nothing_was_sent() -> None:
 @pytest.mark.parametrize(
     "answer", [SubmitResult(Outcome.REFUSED, code="019"), SubmitResult(Outcome.SUCCEEDED)]
 )
-async def test_after_any_answer_no_other_network_is_tried(desk: Desk, answer: SubmitResult) -> None:
+async def test_no_other_network_is_tried_after_an_answer(desk: Desk, answer: SubmitResult) -> None:
     desk.first.results.append(answer)
     await desk.fund_airtime("50")
 
@@ -210,7 +211,7 @@ async def test_after_any_answer_no_other_network_is_tried(desk: Desk, answer: Su
     assert (len(desk.first.submits), desk.second.submits) == (1, [])
 
 
-async def test_five_faults_open_the_breaker_and_nothing_is_kept(desk: Desk) -> None:
+async def test_five_faults_open_the_breaker_and_the_next_payment_is_500(desk: Desk) -> None:
     desk.first.results.extend([NOT_SENT] * 5)
     for number in range(5):
         await desk.pay(transaction_id=f"T{number}")
@@ -223,7 +224,7 @@ async def test_five_faults_open_the_breaker_and_nothing_is_kept(desk: Desk) -> N
 
 
 @pytest.mark.decision("D32")
-async def test_what_no_network_takes_is_500_and_says_which(desk: Desk) -> None:
+async def test_a_currency_that_no_network_takes_is_500_and_named(desk: Desk) -> None:
     reply = await desk.pay(currency_code="USD")
 
     assert (reply.code, reply.rule, desk.first.submits) == ("500", "D32", [])
@@ -231,7 +232,7 @@ async def test_what_no_network_takes_is_500_and_says_which(desk: Desk) -> None:
 
 
 @pytest.mark.decision("D32")
-async def test_a_payment_without_a_route_is_500_and_says_so(desk: Desk) -> None:
+async def test_a_payment_without_a_route_is_500_with_the_reason(desk: Desk) -> None:
     desk.networks.routes = []
 
     reply = await desk.pay(operation=Operation.AIRTIME)
@@ -241,7 +242,7 @@ async def test_a_payment_without_a_route_is_500_and_says_so(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("before", [[], [NOT_SENT]], ids=["first network", "second network"])
-async def test_a_store_that_is_away_after_the_send_answers_202_and_the_network_is_asked(
+async def test_a_store_failure_after_the_submit_answers_202_and_causes_a_status_query(
     desk: Desk, caplog: pytest.LogCaptureFixture, before: list[SubmitResult]
 ) -> None:
     desk.first.results.extend(before)
@@ -262,7 +263,7 @@ async def test_a_store_that_is_away_after_the_send_answers_202_and_the_network_i
     assert len(network.queries) == 1
 
 
-async def test_an_answer_to_an_attempt_that_is_gone_is_202_and_logged(
+async def test_an_answer_to_a_deleted_attempt_is_202_and_logged(
     desk: Desk, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def gone(*_asked: object) -> None: ...
@@ -276,7 +277,7 @@ async def test_an_answer_to_an_attempt_that_is_gone_is_202_and_logged(
     assert caplog.messages == [f"the answer to {name} is not recorded: {name} no longer exists"]
 
 
-async def test_a_client_that_hangs_up_stops_neither_the_send_nor_its_record(desk: Desk) -> None:
+async def test_a_client_that_hangs_up_stops_neither_the_submit_nor_its_record(desk: Desk) -> None:
     desk.first.blocked = asyncio.Event()
     paying = asyncio.create_task(desk.pay())
     await desk.first.arrived.wait()
@@ -320,7 +321,7 @@ async def test_a_value_that_would_change_the_path_is_refused_and_nothing_is_held
     assert desk.first.submits == []
 
 
-async def test_a_network_that_has_the_value_elsewhere_takes_it() -> None:
+async def test_a_value_of_dots_goes_to_a_network_without_the_value_in_its_path() -> None:
     desk = Desk(in_path=frozenset({"transaction_id"}))
     await desk.fund_airtime("100")
 
@@ -330,7 +331,7 @@ async def test_a_network_that_has_the_value_elsewhere_takes_it() -> None:
     assert [each.transaction_id for each in desk.second.submits] == [".."]
 
 
-async def test_a_value_that_only_one_network_refuses_is_no_bad_request() -> None:
+async def test_a_value_that_only_one_network_refuses_is_not_a_bad_request() -> None:
     desk = Desk(in_path=frozenset({"transaction_id"}))
     desk.second.capabilities = replace(TAKES_ALL, operations=frozenset({Operation.SMS}))
 
@@ -339,7 +340,7 @@ async def test_a_value_that_only_one_network_refuses_is_no_bad_request() -> None
     assert (reply.code, reply.rule) == ("500", "D32")
 
 
-async def test_a_value_with_dots_is_taken_where_it_changes_no_path() -> None:
+async def test_a_value_with_dots_is_taken_if_it_changes_no_path() -> None:
     assert (await Desk().pay(transaction_id="..")).code == "202"
     assert (await Desk(in_path=frozenset({"transaction_id"})).pay(transaction_id="a..b")).code == (
         "202"

@@ -1,4 +1,4 @@
-"""Final outcomes are asked for again once a day, and because of a hint (D39)."""
+"""Final outcomes are queried again once a day, and because of a hint (D39)."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -17,7 +17,6 @@ from tests.units import unit_of
 
 TERMS = Terms(recheck_for=timedelta(days=2))
 
-
 pytestmark = pytest.mark.decision("D39")
 
 
@@ -30,7 +29,7 @@ async def ended(terms: Terms = TERMS, by: StatusResult = SUCCEEDED, **fields: An
     return desk
 
 
-async def test_it_is_asked_once_a_day_as_long_as_it_is_recent() -> None:
+async def test_a_recent_final_outcome_is_rechecked_once_a_day() -> None:
     desk = await ended()
     asked = len(desk.first.queries)
 
@@ -40,11 +39,16 @@ async def test_it_is_asked_once_a_day_as_long_as_it_is_recent() -> None:
     assert len(desk.first.queries) == asked + 2
 
 
+async def recheck_soon(desk: Desk) -> None:
+    """Plan the recheck of a decision by a person, which is due after a minute."""
+    (attempt,) = await desk.attempts()
+    settled = attempt._replace(settled_by="ama", settled_reason="by phone")
+    await desk.store.run(lambda unit: desk.recorder.recheck_later(unit, settled, desk.clock.now()))
+
+
 async def test_a_replica_without_the_network_leaves_a_recheck_to_another() -> None:
     desk = await ended()
-    (attempt,) = await desk.attempts()
-    person = attempt._replace(settled_by="ama", settled_reason="by phone")
-    await desk.store.run(lambda unit: desk.recorder.recheck_later(unit, person, desk.clock.now()))
+    await recheck_soon(desk)
     asked = len(desk.first.queries)
 
     with desk.without_first():
@@ -74,11 +78,9 @@ async def test_a_daily_recheck_is_left_to_another_replica_until_the_next_is_due(
         assert JobKind.RECHECK_FINAL not in await desk.wait(days=1)
 
 
-async def test_a_network_that_has_no_status_query_since_a_restart_is_not_waited_for() -> None:
+async def test_a_recheck_ends_if_the_network_no_longer_has_a_status_query() -> None:
     desk = await ended()
-    (attempt,) = await desk.attempts()
-    person = attempt._replace(settled_by="ama", settled_reason="by phone")
-    await desk.store.run(lambda unit: desk.recorder.recheck_later(unit, person, desk.clock.now()))
+    await recheck_soon(desk)
     known = desk.networks.by_name
     without_status = replace(known["first"], terms=Terms(has_status=False))
     desk.networks.by_name = {**known, "first": without_status}
@@ -87,7 +89,7 @@ async def test_a_network_that_has_no_status_query_since_a_restart_is_not_waited_
     assert JobKind.RECHECK_FINAL not in await desk.wait(hours=1)
 
 
-async def test_one_that_says_nothing_new_changes_nothing() -> None:
+async def test_a_recheck_without_news_changes_nothing() -> None:
     desk = await ended(by=FAILED)
     before = await desk.balances()
     desk.first.statuses.extend([FAILED, StatusResult(Outcome.UNKNOWN, found=False)])
@@ -103,7 +105,7 @@ async def test_one_that_says_nothing_new_changes_nothing() -> None:
 @pytest.mark.parametrize(
     "terms", [replace(TERMS, recheck_for=timedelta(0)), replace(TERMS, has_status=False)]
 )
-async def test_without_the_setting_or_a_status_query_nothing_is_asked(terms: Terms) -> None:
+async def test_no_recheck_runs_without_the_setting_or_a_status_query(terms: Terms) -> None:
     desk = Desk(terms)
     desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
     await desk.pay()
@@ -112,7 +114,7 @@ async def test_without_the_setting_or_a_status_query_nothing_is_asked(terms: Ter
     assert desk.first.queries == []
 
 
-async def test_what_the_network_never_took_is_not_asked_for() -> None:
+async def test_a_refused_payment_is_not_rechecked() -> None:
     desk = Desk(TERMS)
     desk.first.results.append(SubmitResult(Outcome.REFUSED, code="019", reason="no such number"))
     await desk.pay()
@@ -123,7 +125,7 @@ async def test_what_the_network_never_took_is_not_asked_for() -> None:
 
 
 async def hint(desk: Desk) -> None:
-    """An unproven notification about the attempt comes."""
+    """Note that an unproven notification about the attempt came."""
     (attempt,) = await desk.attempts()
     now = desk.clock.now()
     await desk.store.run(lambda unit: desk.recorder.hint(unit, attempt, now))
@@ -131,7 +133,7 @@ async def hint(desk: Desk) -> None:
 
 @pytest.mark.parametrize("terms", [TERMS, replace(TERMS, recheck_for=timedelta(0))])
 @pytest.mark.parametrize(("by", "says"), [(SUCCEEDED, FAILED), (FAILED, SUCCEEDED)])
-async def test_a_hint_asks_at_once_and_a_contradiction_is_listed(
+async def test_a_hint_causes_a_query_at_once_and_a_contradiction_is_recorded(
     terms: Terms, by: StatusResult, says: StatusResult
 ) -> None:
     desk = await ended(terms, by)
@@ -149,7 +151,7 @@ async def test_a_hint_asks_at_once_and_a_contradiction_is_listed(
     assert attempt.next_ask_at is None
 
 
-async def test_a_network_that_agrees_changes_nothing() -> None:
+async def test_a_query_with_the_same_outcome_changes_nothing() -> None:
     desk = await ended()
     (before,), balances = await desk.attempts(), await desk.balances()
     desk.first.statuses.append(SUCCEEDED)
@@ -163,7 +165,7 @@ async def test_a_network_that_agrees_changes_nothing() -> None:
     assert await desk.balances() == balances
 
 
-async def test_a_flood_of_hints_asks_once_a_minute_and_never_more() -> None:
+async def test_a_flood_of_hints_causes_one_query_a_minute() -> None:
     desk = await ended()
     began, asked = desk.clock.now(), list[datetime]()
 
@@ -177,7 +179,7 @@ async def test_a_flood_of_hints_asks_once_a_minute_and_never_more() -> None:
     assert [moment - began for moment in asked] == [timedelta(minutes=n) for n in range(1, 11)]
 
 
-async def test_hints_add_no_job_but_that_of_their_question() -> None:
+async def test_hints_do_not_add_daily_rechecks() -> None:
     desk = await ended()
     for _ in range(50):
         await hint(desk)
@@ -192,7 +194,7 @@ async def test_hints_add_no_job_but_that_of_their_question() -> None:
 
 @dataclass
 class HintingNetwork(ScriptedNetwork):
-    """Does this while it is asked."""
+    """Calls `meanwhile` once, during a status query."""
 
     meanwhile: Callable[[], Awaitable[None]] | None = None
 
@@ -203,7 +205,7 @@ class HintingNetwork(ScriptedNetwork):
         return await super().status(query)
 
 
-async def test_a_hint_that_comes_while_the_network_is_asked_is_not_lost() -> None:
+async def test_a_hint_that_comes_during_a_status_query_is_not_lost() -> None:
     network = HintingNetwork()
     desk = Desk(TERMS, network)
     await desk.pay()
@@ -223,7 +225,7 @@ async def test_a_hint_that_comes_while_the_network_is_asked_is_not_lost() -> Non
     assert attempt.contradiction
 
 
-async def test_a_job_that_is_left_from_before_the_end_asks_no_second_time() -> None:
+async def test_a_job_from_before_the_final_outcome_does_not_cause_a_second_query() -> None:
     desk = await ended()
     (attempt,) = await desk.attempts()
     left_over = Job(
@@ -244,7 +246,7 @@ async def test_a_job_that_is_left_from_before_the_end_asks_no_second_time() -> N
     assert len(desk.first.queries) == asked + 1
 
 
-async def test_a_hint_whose_job_was_lost_is_followed_by_one_that_asks() -> None:
+async def test_a_hint_causes_a_query_if_the_job_of_the_hint_before_was_lost() -> None:
     """A server without production ends such jobs."""
     desk = await ended()
     await desk.wait(minutes=1)
@@ -263,7 +265,7 @@ async def test_a_hint_whose_job_was_lost_is_followed_by_one_that_asks() -> None:
     assert len(desk.first.queries) == asked + 1
 
 
-async def test_a_question_whose_answer_was_not_saved_is_asked_again() -> None:
+async def test_a_status_query_whose_answer_was_not_saved_is_repeated() -> None:
     network = HintingNetwork()
     desk = Desk(TERMS, network)
     await desk.pay()
@@ -284,7 +286,7 @@ async def test_a_question_whose_answer_was_not_saved_is_asked_again() -> None:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.NOT_SENT])
-async def test_a_hint_about_what_the_network_never_took_asks_nothing(outcome: Outcome) -> None:
+async def test_a_hint_about_a_request_that_was_not_taken_causes_no_query(outcome: Outcome) -> None:
     desk = Desk(TERMS)
     code = "019" if outcome is Outcome.REFUSED else ""
     desk.first.results.append(SubmitResult(outcome, code=code))

@@ -150,7 +150,14 @@ async def until_both_say(replicas: tuple[Sandbox, Sandbox], wanted: str) -> None
             await asyncio.sleep(0.01)
 
 
-async def test_a_transaction_id_that_reaches_both_at_once_is_sent_once(
+async def until_called_back(far: Far, *statuses: str) -> None:
+    async with asyncio.timeout(20):
+        while len(far.callbacks) < len(statuses):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert [each["trans_status"] for each in far.callbacks] == [*statuses]
+
+
+async def test_a_transaction_id_that_reaches_both_replicas_at_once_is_sent_once(
     replicas: tuple[Sandbox, Sandbox], far: Far
 ) -> None:
     codes = await asyncio.gather(*(pay(each, far) for each in replicas for _ in range(3)))
@@ -159,7 +166,7 @@ async def test_a_transaction_id_that_reaches_both_at_once_is_sent_once(
     assert [each["transaction_id"] for each in far.submits] == ["T1"]
 
 
-async def test_a_notification_that_reaches_both_at_once_counts_once(
+async def test_a_notification_that_reaches_both_replicas_at_once_counts_once(
     replicas: tuple[Sandbox, Sandbox], far: Far
 ) -> None:
     assert await pay(replicas[0], far) == "202"
@@ -169,20 +176,17 @@ async def test_a_notification_that_reaches_both_at_once_counts_once(
 
     assert answers == [200] * 6
     await until_both_say(replicas, "000")
-    async with asyncio.timeout(20):
-        while not far.callbacks:  # noqa: ASYNC110 -- the shop tells nobody
-            await asyncio.sleep(0.01)
-    assert [each["trans_status"] for each in far.callbacks] == ["000/SUCCESS"]
+    await until_called_back(far, "000/SUCCESS")
     balances = await unit_of(replicas[1].gateway.store).balances(None, 55)
     assert [str(balance.available) for balance in balances.values()] == ["10.5"]
 
 
 @pytest.mark.decision("D45")
-async def test_refunds_that_reach_both_at_once_sum_to_the_collection_at_most(
+async def test_refunds_that_reach_both_replicas_cannot_exceed_the_collection(
     replicas: tuple[Sandbox, Sandbox], far: Far
 ) -> None:
     await collected(replicas, far)
-    # The wallet has more than the collection, so that it is not what refuses.
+    # The wallet has more than the collection, so its balance is not the reason for a refusal.
     await unit_of(replicas[0].gateway.store).add_transfer(paid_in("100"))
 
     answers = await asyncio.gather(*(refund(each, "4") for each in replicas * 4))
@@ -195,7 +199,7 @@ async def test_refunds_that_reach_both_at_once_sum_to_the_collection_at_most(
 
 
 @pytest.mark.decision("D45")
-async def test_a_reversal_that_both_record_at_once_counts_once(
+async def test_a_reversal_that_both_replicas_record_at_once_counts_once(
     replicas: tuple[Sandbox, Sandbox], far: Far
 ) -> None:
     await collected(replicas, far)
@@ -218,10 +222,7 @@ async def test_a_reversal_that_both_record_at_once_counts_once(
     assert {await status(each) for each in replicas} == {"001"}
     balances = await unit_of(replicas[1].gateway.store).balances(None, 55)
     assert [balance.available for balance in balances.values()] == [0]
-    async with asyncio.timeout(20):
-        while len(far.callbacks) < 2:  # noqa: ASYNC110 -- the shop tells nobody
-            await asyncio.sleep(0.01)
-    assert [each["trans_status"] for each in far.callbacks] == ["000/SUCCESS", "001/FAILED"]
+    await until_called_back(far, "000/SUCCESS", "001/FAILED")
 
 
 SIGNED = {"by": "ama", "reason": "by letter"}
@@ -247,14 +248,14 @@ async def entered(replica: Sandbox, name: str, **fields: Any) -> dict[str, Any]:
 
 
 async def read(replicas: tuple[Sandbox, Sandbox], path: str) -> dict[str, Any]:
-    """What both answer, which is the same."""
+    """The answer of both, which is the same."""
     one, other = [await get(each, path) for each in replicas]
     assert one == other
     return dict(one)
 
 
 async def at_once(replicas: tuple[Sandbox, Sandbox], name: str, **fields: Any) -> str:
-    """Let both enter the same at the same moment; returns what the second one is told."""
+    """Make the same entry at both at the same moment; returns the message of the refusal."""
     asked = (post(each, f"ledger/{name}", **SIGNED, **fields) for each in replicas)
     done, refused = sorted(await asyncio.gather(*asked), key=lambda answer: answer.status)
     assert (done.status, refused.status) == (200, 409)
@@ -263,7 +264,7 @@ async def at_once(replicas: tuple[Sandbox, Sandbox], name: str, **fields: Any) -
 
 
 @pytest.mark.decision("D44")
-async def test_what_one_enters_in_the_books_the_other_reads_and_refuses_to_enter_again(
+async def test_an_entry_of_one_replica_is_read_and_not_repeated_by_the_other(
     replicas: tuple[Sandbox, Sandbox], far: Far
 ) -> None:
     one, other = replicas
@@ -284,7 +285,7 @@ async def test_what_one_enters_in_the_books_the_other_reads_and_refuses_to_enter
 
 
 @pytest.mark.decision("D44")
-async def test_a_period_that_one_closes_is_closed_for_the_other(
+async def test_a_period_that_one_replica_closes_is_closed_for_the_other(
     replicas: tuple[Sandbox, Sandbox], far: Far
 ) -> None:
     one, other = replicas
@@ -302,7 +303,7 @@ async def test_a_period_that_one_closes_is_closed_for_the_other(
     again = await post(other, "ledger/close", **OF_55, until=until)
     assert (again.status, again.body["error"]["field"]) == (409, "until")
     assert "is closed, in period 1" in again.body["error"]["message"]
-    # What comes late belongs to the open period, also for the one that did not enter it.
+    # A late entry belongs to the open period, also for the replica that did not make it.
     await entered(one, "adjust", amount="2", debit="fees", credit="collection")
     assert await read(replicas, "ledger/statement?service_id=55&period=1") == closed
     still_open = await read(replicas, "ledger/statement?service_id=55")

@@ -12,7 +12,6 @@ from tests.sample_records import SERVICE
 from tests.units import unit_of
 
 UNITS = f"service/{SERVICE}/sms/SMS available"
-
 FIRST, SECOND = "0244000001", "233540000009"
 
 
