@@ -1,4 +1,4 @@
-"""The environment of an adapter in tests: recorded events, and a clock that stands still."""
+"""The environment of an adapter in tests: recorded events, and a stopped clock."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta

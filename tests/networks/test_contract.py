@@ -74,12 +74,12 @@ class TestUpstreamThatRecords(NetworkContract):
         return recording_peer()
 
 
-def test_no_subclass_can_leave_out_a_proof() -> None:
+def test_a_subclass_cannot_leave_out_a_proof() -> None:
     with pytest.raises(TypeError, match="must define only peer"):
         type("TestWeak", (NetworkContract,), {"peer": None, "test_contract": None})
 
 
-def test_what_is_not_proven_is_printed(pytester: pytest.Pytester) -> None:
+def test_the_reason_of_an_unproven_claim_is_printed(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         from sandbox_sim.testing.network_contract import NetworkContract

@@ -25,7 +25,6 @@ from sandbox_sim.values.json_text import compact
 from tests.records.samples import NOON
 
 SECRET = "canary-secret-key-91"
-
 TOKEN = base64.b64encode(f"client:{SECRET}".encode()).decode()
 
 OPERATIONS = {

@@ -22,7 +22,6 @@ from tests.networks.http_json.dialects import WithoutTokens, compacted, notifica
 from tests.networks.http_json.fake_networks import adapter, documented, reply
 
 KEY = "canary-key-of-acme"
-
 PATH = "/payments"
 
 STATES = {
@@ -34,7 +33,7 @@ STATES = {
 
 
 class AcmeDialect(WithoutTokens):
-    """It takes a repeat for the same payment, and signs its webhooks."""
+    """An API that takes a repeat for the same payment, and signs its webhooks."""
 
     secrets = (KEY,)
 

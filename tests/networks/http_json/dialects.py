@@ -149,7 +149,7 @@ class HubtelDialect(WithoutTokens):
         if request.path != hubtel.RECEIVE:
             return None
         body = peer_input.read_json(request.body)
-        assert isinstance(body["Amount"], Decimal)  # a number and no text
+        assert isinstance(body["Amount"], Decimal)  # a number, not a text
         return Submitted(
             with_hyphens(body["ClientReference"]),
             body["Amount"],
@@ -198,7 +198,7 @@ class HubtelDialect(WithoutTokens):
 
 
 def compacted(body: bytes) -> bytes:
-    """The same document, written anew."""
+    """The same document without spaces."""
     document: Any = json.loads(body)
     return json.dumps(document, separators=(",", ":")).encode()
 

@@ -1,4 +1,4 @@
-"""The adapter open at the fake SMSC, and what a test waits for."""
+"""The adapter open at the fake SMSC, and waiting for a condition."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -18,7 +18,6 @@ from tests.networks.smpp.fake_smsc import FakeSmsc
 from tests.stepped_clock import SteppedClock
 
 TIMEOUT_S: Final = 10.0
-
 PASSWORD: Final = "canary99"
 
 
@@ -37,7 +36,7 @@ def long_sms(parts: int = 3, **fields: Any) -> SubmitRequest:
 
 async def until(condition: Callable[[], object]) -> None:
     """Let the others run until the condition holds; pytest ends a test that waits in vain."""
-    while not condition():  # noqa: ASYNC110 -- what is waited for knows of no event
+    while not condition():  # noqa: ASYNC110 -- the condition has no event
         await asyncio.sleep(0)
 
 
@@ -60,7 +59,7 @@ class Sending:
         return asyncio.create_task(self.smpp.submit(asked or sms()))
 
     async def pass_pause(self) -> float:
-        """Let the next pause pass that is no pause between two `enquire_link`."""
+        """Let the next pause pass, except one between two `enquire_link`; returns its seconds."""
         await until(lambda: any(seconds < 30 for seconds in self.clock.waiting))
         seconds = min(self.clock.waiting)
         self.clock.advance(seconds)

@@ -54,9 +54,7 @@ async def test_a_lost_bind_that_lasted_is_made_again_at_once_and_a_message_waits
     assert len(each.smsc.binds) == 2
 
 
-async def test_binds_that_the_smsc_drops_at_once_are_not_made_in_a_tight_loop(
-    each: Sending,
-) -> None:
+async def test_binds_dropped_at_once_are_repeated_after_longer_pauses(each: Sending) -> None:
     pauses = []
     for number in range(3):
         await until(lambda number=number: len(each.smsc.binds) == number + 1)  # type: ignore[misc]
@@ -67,10 +65,10 @@ async def test_binds_that_the_smsc_drops_at_once_are_not_made_in_a_tight_loop(
     assert pauses == [1, 2, 4]
 
 
-async def test_in_the_pause_between_two_binds_nothing_is_sent_and_nothing_waits(
+async def test_a_message_between_two_binds_is_not_sent_and_does_not_wait(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Health says whether we are bound and as whom, and the log what happens to the bind."""
+    """The health and the log show the state of the bind."""
     caplog.set_level(logging.INFO, "sandbox_sim.networks")
     async with sending_to_fake() as each:
         bound = await each.smpp.health()
@@ -91,7 +89,7 @@ async def test_in_the_pause_between_two_binds_nothing_is_sent_and_nothing_waits(
     ]
 
 
-async def test_moving_the_gateway_s_clock_ends_neither_the_bind_nor_a_pause(each: Sending) -> None:
+async def test_moving_the_gateways_clock_ends_neither_the_bind_nor_a_pause(each: Sending) -> None:
     for _ in range(3):
         each.clock.move_to(each.clock.now() + timedelta(days=1))
         assert (await each.send()).outcome is Outcome.PENDING
@@ -107,7 +105,7 @@ async def test_moving_the_gateway_s_clock_ends_neither_the_bind_nor_a_pause(each
     assert (await submitting).outcome is Outcome.PENDING
 
 
-async def test_enquire_link_shows_that_the_smsc_is_there() -> None:
+async def test_an_answered_enquire_link_keeps_the_bind() -> None:
     async with sending_to_fake(enquire_link_s=40) as each:
         for number in range(3):
             await until(lambda: 40 in each.clock.waiting)
@@ -119,7 +117,7 @@ async def test_enquire_link_shows_that_the_smsc_is_there() -> None:
     assert len(each.smsc.binds) == 1
 
 
-async def test_an_smsc_that_does_not_answer_enquire_link_is_bound_anew() -> None:
+async def test_an_unanswered_enquire_link_causes_a_new_bind() -> None:
     async with sending_to_fake(enquire_link_s=40) as each:
         each.smsc.is_silent = True
         each.smsc.replies.append(Broken.SILENCE)
@@ -135,9 +133,7 @@ async def test_an_smsc_that_does_not_answer_enquire_link_is_bound_anew() -> None
         assert "enquire_link" in each.smpp._link.problem
 
 
-async def test_requests_of_the_smsc_are_answered_and_an_answer_to_nothing_is_passed_over(
-    each: Sending,
-) -> None:
+async def test_smsc_requests_are_answered_and_unexpected_answers_ignored(each: Sending) -> None:
     each.smsc.send(written(0x80000004, 0, 999, b"1\0"))
     each.smsc.ask(ENQUIRE_LINK)
     each.smsc.ask(0x0003)  # query_sm, which only an SMSC answers
@@ -148,7 +144,7 @@ async def test_requests_of_the_smsc_are_answered_and_an_answer_to_nothing_is_pas
     assert len(each.smsc.binds) == 1
 
 
-async def test_an_smsc_that_unbinds_is_answered_and_bound_anew(each: Sending) -> None:
+async def test_an_unbind_of_the_smsc_is_answered_and_causes_a_new_bind(each: Sending) -> None:
     each.smsc.ask(UNBIND)
     await until(lambda: UNBIND | 0x80000000 in each.smsc.came)
     await each.pass_pause()
@@ -160,7 +156,7 @@ async def test_an_smsc_that_unbinds_is_answered_and_bound_anew(each: Sending) ->
 @pytest.mark.parametrize(
     "octets", [written(0, 0, 1)[:4].replace(b"\x10", b"\x03") + b"\0" * 12, b"\xff" * 16]
 )
-async def test_octets_that_are_no_pdu_end_the_connection(each: Sending, octets: bytes) -> None:
+async def test_octets_that_are_not_a_pdu_end_the_connection(each: Sending, octets: bytes) -> None:
     each.smsc.send(octets)
     await each.pass_pause()
     await each.bound()
@@ -187,8 +183,8 @@ async def test_with_tls_the_certificate_of_the_smsc_is_checked(
     assert "certificate verify failed" in unknown.reason
 
 
-async def test_a_connection_that_takes_too_long_is_named_with_its_limit() -> None:
-    # An SMSC without TLS waits for the rest of what it takes for a PDU.
+async def test_a_connection_that_takes_too_long_is_reported_with_its_limit() -> None:
+    # An SMSC without TLS takes the first octets for a PDU, and waits for its rest.
     async with FakeSmsc().running() as smsc, sending(smsc, tls=True) as each:
         sent = each.begin()
         await until(lambda: smsc.came)

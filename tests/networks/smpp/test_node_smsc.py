@@ -1,4 +1,4 @@
-"""A gateway of production at an SMSC that others wrote, with all its faults (D39)."""
+"""A gateway in production at an SMSC that others wrote, with all its faults (D39)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,10 +17,7 @@ from tests.web.control_api import get, post
 
 pytestmark = [pytest.mark.decision("D39"), pytest.mark.timeout(60)]
 
-
 RTHROTTLED, RMSGQFUL, RINVDSTADR = 0x58, 0x14, 0x0B
-
-
 LONG = "The quick brown fox {jumps} over the lazy dog. " * 8
 
 
@@ -63,7 +60,7 @@ class Texter:
         return message
 
     async def comes(self, count: int) -> list[dict[str, Any]]:
-        """The parts that came to the SMSC, as soon as they are so many."""
+        """The parts that came to the SMSC, as soon as there are this many."""
 
         async def submits() -> list[dict[str, Any]]:
             return await asyncio.to_thread(lambda: self.smsc.submits)
@@ -72,7 +69,7 @@ class Texter:
         return parts
 
     async def until(self, ask: Callable[[], Any], holds: Callable[[Any], bool]) -> Any:
-        """What is found as soon as it holds; each look lets due work of the gateway run."""
+        """Ask until the answer holds, and return it; due work of the gateway runs in between."""
         while not holds(found := await ask()):
             await self.sandbox.advance(seconds=0)
         return found
@@ -91,7 +88,7 @@ class Texter:
         return status
 
     async def ids(self, count: int) -> list[str]:
-        """The ids of the parts of the newest message, as soon as so many are known."""
+        """The ids of the parts of the newest message, as soon as this many are known."""
 
         async def found() -> list[str]:
             exchanges = (await self.record())["attempts"][0]["exchanges"]
@@ -145,7 +142,7 @@ async def texter(
     await each.sandbox.stop()
 
 
-async def test_a_message_arrives_as_it_was_written_and_is_sent(texter: Texter) -> None:
+async def test_a_message_arrives_as_it_was_written_and_becomes_sent(texter: Texter) -> None:
     await texter.send("Akwaaba! 5€ [ok]")
     (submit,) = await texter.comes(1)
 
@@ -177,7 +174,7 @@ async def test_a_long_message_arrives_in_the_parts_that_are_charged(
 
 
 @pytest.mark.parametrize("status", [RTHROTTLED, RMSGQFUL])
-async def test_an_smsc_that_throttles_gets_the_message_again_and_once(
+async def test_a_throttled_part_is_sent_again_and_taken_once(
     texter: Texter, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapter, "FIRST_PAUSE_S", 0.01)
@@ -193,7 +190,7 @@ async def test_an_smsc_that_throttles_gets_the_message_again_and_once(
     assert taken == [1, 2, 3]
 
 
-async def test_receipts_after_a_restart_of_ours_still_find_their_message(texter: Texter) -> None:
+async def test_receipts_after_a_restart_still_match_their_message(texter: Texter) -> None:
     await texter.send(LONG)
     first, second, third = await texter.ids(3)
     assert await texter.receipt(first) == 0

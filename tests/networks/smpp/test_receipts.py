@@ -1,4 +1,4 @@
-"""Delivery receipts: what they say, which message they are about, when they are answered (D39)."""
+"""Delivery receipts: their states, their messages, and the answers to them (D39)."""
 
 import asyncio
 import logging
@@ -17,14 +17,12 @@ from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
 
-
 ARRIVED, FAILED, WAITING = Outcome.SUCCEEDED, Outcome.FAILED, Outcome.PENDING
-
 TEMPORARY_ERROR, PERMANENT_ERROR = 0x64, 0x65
 
 
 class HeldEvents(KeptEvents):
-    """Events that are saved only when the test says so."""
+    """Events that are saved only after `may_save` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +38,7 @@ class BrokenEvents(KeptEvents):
         raise RuntimeError("an internal error")
 
 
-async def test_the_state_decides(each: Sending) -> None:
+async def test_the_state_of_a_receipt_decides_the_outcome(each: Sending) -> None:
     rows = [
         ("DELIVRD", ARRIVED, ""),
         ("UNDELIV", FAILED, "UNDELIV, err 000"),
@@ -62,7 +60,7 @@ async def test_the_state_decides(each: Sending) -> None:
     assert len(each.events.notifications) == len(rows)
 
 
-async def test_the_text_and_the_parameters_are_read(each: Sending) -> None:
+async def test_the_text_and_the_parameters_of_a_receipt_are_read(each: Sending) -> None:
     rows: list[tuple[str, dict[str, Any], Outcome, str]] = [
         ("", {"message_id": b"7F", "state": 2}, ARRIVED, "7f"),
         ("", {"message_id": b"7F", "state": 5}, FAILED, "7f"),
@@ -101,7 +99,7 @@ async def test_a_receipt_may_come_in_a_data_sm(each: Sending) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", _TO_SHOP, _TO_SHOP + b"\x04\0"])
-async def test_a_data_sm_that_is_cut_off_is_not_to_come_again(each: Sending, body: bytes) -> None:
+async def test_a_data_sm_that_is_cut_off_gets_a_permanent_error(each: Sending, body: bytes) -> None:
     assert await each.smsc.data(body) == PERMANENT_ERROR
 
     assert each.reports == []
@@ -139,7 +137,7 @@ async def test_a_receipt_that_quotes_a_message_in_ucs_2_is_read(each: Sending) -
         ("decimal_of_hex", "no-number", "no-number", True),
     ],
 )
-async def test_an_id_may_be_hex_in_one_place_and_decimal_in_the_other_as_the_setting_says(
+async def test_an_id_is_compared_in_the_number_form_of_the_setting(
     form: str, answered: str, written: str, *, same: bool
 ) -> None:
     async with sending_to_fake(receipt_ids=form) as each:
@@ -168,9 +166,7 @@ async def test_a_receipt_is_answered_only_after_it_is_saved(each: Sending) -> No
     assert len(events.notifications) == 1
 
 
-async def test_a_receipt_whose_bind_drops_before_it_is_saved_is_saved_all_the_same(
-    each: Sending,
-) -> None:
+async def test_a_receipt_is_saved_even_if_its_bind_drops_before(each: Sending) -> None:
     events = each.smpp._events = HeldEvents()
     each.smsc.receipt("1")
     await until(lambda: each.smpp._deliveries._tasks)
@@ -181,9 +177,8 @@ async def test_a_receipt_whose_bind_drops_before_it_is_saved_is_saved_all_the_sa
     await until(lambda: events.notifications)
 
 
-async def test_a_receipt_that_cannot_be_saved_is_to_come_again(
-    each: Sending,
-    caplog: pytest.LogCaptureFixture,
+async def test_a_receipt_that_cannot_be_saved_gets_a_temporary_error(
+    each: Sending, caplog: pytest.LogCaptureFixture
 ) -> None:
     each.smpp._events = BrokenEvents()
 
@@ -192,7 +187,7 @@ async def test_a_receipt_that_cannot_be_saved_is_to_come_again(
     assert "a delivery could not be processed" in caplog.text
 
 
-async def test_more_receipts_than_can_be_saved_at_once_are_to_come_again(
+async def test_a_receipt_above_the_limit_of_saves_at_once_gets_a_temporary_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connection, "MOST_AT_ONCE", 2)
@@ -221,10 +216,10 @@ async def test_a_receipt_may_come_before_the_answer_twice_and_out_of_order(each:
 
 
 @pytest.mark.parametrize("text", ["Hello", "id:1 sub:001 dlvrd:001 stat:DELIVRD err:000"])
-async def test_a_message_of_a_phone_or_without_an_id_is_no_receipt(
+async def test_a_message_of_a_phone_or_without_an_id_is_not_a_receipt(
     text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An intermediate notification is one, and decides nothing."""
+    """An intermediate notification is a receipt, and decides nothing."""
     caplog.set_level(logging.DEBUG)
     async with sending_to_fake() as each:
         assert await each.smsc.deliver(text, esm_class=0) == 0
@@ -242,7 +237,7 @@ BAD_IDS = [b"1" * 5000, b"f" * 12_000, b"1\x01", "Ä1".encode("latin-1")]
 
 @pytest.mark.parametrize("form", ["same", "decimal_of_hex", "hex_of_decimal"])
 @pytest.mark.parametrize("message_id", BAD_IDS, ids=["digits", "12 kB", "control", "not ASCII"])
-async def test_an_id_that_cannot_be_one_makes_a_bad_receipt_that_is_not_to_come_again(
+async def test_a_receipt_with_an_invalid_id_gets_a_permanent_error(
     form: str, message_id: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with sending_to_fake(receipt_ids=form) as each:
@@ -257,7 +252,7 @@ async def test_an_id_that_cannot_be_one_makes_a_bad_receipt_that_is_not_to_come_
     assert len(caplog.text) < 2000
 
 
-async def test_control_characters_are_in_no_reason_and_a_long_one_is_cut(each: Sending) -> None:
+async def test_a_reason_is_cut_and_has_no_control_characters(each: Sending) -> None:
     text = f"id:1\0 stat:UNDELIV\0 err:0\x01{'9' * 5000}"
     assert await each.smsc.deliver(payload=text.encode()) == 0
     long = f"id:1 stat:UNDELIV err:{'9' * 5000}"
@@ -267,7 +262,7 @@ async def test_control_characters_are_in_no_reason_and_a_long_one_is_cut(each: S
     assert [len(each.reason) for each in each.events.notifications] == [14, 38]
 
 
-async def test_nothing_that_comes_by_http_is_a_receipt_and_nothing_is_asked(each: Sending) -> None:
+async def test_smpp_takes_no_notification_by_http_and_has_no_status_query(each: Sending) -> None:
     raw = raw_notification(network="testnet")
     assert not each.smpp.verify(raw)
     with pytest.raises(UnreadableNotification):

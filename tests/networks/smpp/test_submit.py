@@ -1,4 +1,4 @@
-"""Sending over SMPP: what each answer of the SMSC means, and what is never sent twice (D39)."""
+"""Sending over SMPP: the outcome of each answer, and what is not sent twice (D39)."""
 
 import asyncio
 import json
@@ -31,9 +31,7 @@ from tests.turns import turns
 pytestmark = pytest.mark.decision("D39")
 
 
-async def test_a_message_goes_out_once_with_a_receipt_wanted_and_keeps_its_id(
-    each: Sending,
-) -> None:
+async def test_a_message_is_sent_once_requests_a_receipt_and_keeps_its_id(each: Sending) -> None:
     each.smsc.ids.append("0001F")
 
     result = await each.send()
@@ -50,9 +48,7 @@ async def test_a_message_goes_out_once_with_a_receipt_wanted_and_keeps_its_id(
 
 @pytest.mark.parametrize("message_id", ["9" * 12_000, "1\x01", "é"])
 @pytest.mark.parametrize("form", ["same", "decimal_of_hex", "hex_of_decimal"])
-async def test_an_id_that_cannot_be_one_is_not_kept_and_holds_no_window(
-    form: str, message_id: str
-) -> None:
+async def test_an_invalid_id_is_not_kept_and_frees_the_window(form: str, message_id: str) -> None:
     async with sending_to_fake(window=1, receipt_ids=form) as each:
         each.smsc.ids.extend([message_id, "7"])
 
@@ -64,7 +60,7 @@ async def test_an_id_that_cannot_be_one_is_not_kept_and_holds_no_window(
     assert all(len(exchange.answer_body) < 100 for exchange in each.events.exchanges)
 
 
-async def test_the_parts_of_a_long_message_go_out_in_order_each_once(each: Sending) -> None:
+async def test_the_parts_of_a_long_message_are_sent_in_order_and_once(each: Sending) -> None:
     result = await each.smpp.submit(long_sms(3))
 
     headers = [submit.short_message[:6] for submit in each.smsc.submits]
@@ -76,7 +72,7 @@ async def test_the_parts_of_a_long_message_go_out_in_order_each_once(each: Sendi
     assert [part.network_id for part in each.events.parts] == ["1", "2", "3"]
 
 
-async def test_messages_under_way_at_once_have_references_of_their_own(each: Sending) -> None:
+async def test_messages_under_way_at_once_have_different_references(each: Sending) -> None:
     await asyncio.gather(*(each.smpp.submit(long_sms(2)) for _ in range(20)))
 
     assert len({submit.short_message[3] for submit in each.smsc.submits}) == 20
@@ -96,7 +92,7 @@ async def test_messages_under_way_at_once_have_references_of_their_own(each: Sen
         (Broken.ANOTHER_COMMAND, Outcome.UNKNOWN, "", "the SMSC sent an unexpected answer", False),
     ],
 )
-async def test_only_a_definite_no_of_the_smsc_is_a_refusal(
+async def test_only_a_definite_error_of_the_smsc_is_a_refusal(
     each: Sending, reply: int | Broken, outcome: Outcome, code: str, reason: str, *, is_fault: bool
 ) -> None:
     each.smsc.replies.append(reply)
@@ -111,8 +107,7 @@ async def test_only_a_definite_no_of_the_smsc_is_a_refusal(
 
 @pytest.mark.parametrize("reply", [Broken.CLOSE, Broken.RESET, Broken.HALF_ANSWER])
 async def test_a_lost_answer_is_unknown_and_the_message_is_never_sent_again(
-    each: Sending,
-    reply: Broken,
+    each: Sending, reply: Broken
 ) -> None:
     each.smsc.replies.append(reply)
 
@@ -125,7 +120,7 @@ async def test_a_lost_answer_is_unknown_and_the_message_is_never_sent_again(
     assert len(each.smsc.submits) == 1
 
 
-async def test_a_lost_connection_is_one_network_fault_for_all_that_wait_for_an_answer(
+async def test_a_lost_connection_is_one_network_fault_for_all_waiting_submits(
     each: Sending,
 ) -> None:
     each.smsc.replies.extend([Broken.SILENCE] * 6)
@@ -138,9 +133,7 @@ async def test_a_lost_connection_is_one_network_fault_for_all_that_wait_for_an_a
     assert [result.network_fault for result in results].count(True) == 1
 
 
-async def test_an_answer_that_takes_too_long_is_unknown_and_still_counts_when_it_comes(
-    each: Sending,
-) -> None:
+async def test_a_late_answer_is_unknown_and_still_counts_when_it_comes(each: Sending) -> None:
     each.smsc.replies.append(Broken.SILENCE)
     submitting = each.begin()
     await until(lambda: each.smsc.silences)
@@ -156,8 +149,8 @@ async def test_an_answer_that_takes_too_long_is_unknown_and_still_counts_when_it
 
     assert each.events.parts == [MessagePart("testnet", "A1", 1, 1, "77")]
     assert len(each.smsc.submits) == 1
-    told = [(exchange.duration_ms, exchange.answer_body) for exchange in each.events.exchanges]
-    assert told == [(10_000, ""), (15_000, "ESME_ROK 77")]
+    journal = [(exchange.duration_ms, exchange.answer_body) for exchange in each.events.exchanges]
+    assert journal == [(10_000, ""), (15_000, "ESME_ROK 77")]
 
 
 async def test_a_refusal_that_comes_too_late_fails_the_message(each: Sending) -> None:
@@ -187,7 +180,7 @@ async def test_a_refusal_that_comes_too_late_fails_the_message(each: Sending) ->
         (RTHROTTLED, "ESME_RTHROTTLED", True),
     ],
 )
-async def test_an_smsc_that_does_not_take_the_account_is_no_network_fault(
+async def test_a_refused_bind_is_a_network_fault_unless_the_account_is_wrong(
     status: int, name: str, *, is_fault: bool
 ) -> None:
     smsc = FakeSmsc()
@@ -236,9 +229,7 @@ async def test_only_a_throttled_part_of_a_long_message_is_sent_again(each: Sendi
     assert [submit.short_message[5] for submit in each.smsc.submits] == [1, 2, 2, 3]
 
 
-async def test_a_part_that_is_refused_after_others_were_taken_fails_the_message(
-    each: Sending,
-) -> None:
+async def test_a_refused_part_after_others_were_taken_fails_the_message(each: Sending) -> None:
     each.smsc.replies.extend([0, RINVDSTADR])
 
     result = await each.smpp.submit(long_sms(3))
@@ -247,7 +238,7 @@ async def test_a_part_that_is_refused_after_others_were_taken_fails_the_message(
     assert len(each.smsc.submits) == 2
 
 
-async def test_a_bind_that_drops_in_a_long_message_leaves_it_unknown_and_sends_the_rest(
+async def test_a_long_message_whose_bind_drops_is_unknown_and_its_rest_is_sent(
     each: Sending,
 ) -> None:
     each.smsc.replies.extend([0, Broken.CLOSE])
@@ -278,7 +269,7 @@ async def test_a_long_message_whose_rest_cannot_be_sent_fails() -> None:
     assert [submit.short_message[5] for submit in each.smsc.submits] == [1, 2]
 
 
-async def test_no_more_parts_than_the_window_await_their_answer() -> None:
+async def test_at_most_as_many_parts_as_the_window_await_their_answers() -> None:
     async with sending_to_fake(window=2) as each:
         each.smsc.replies.extend([Broken.SILENCE] * 2)
         submitting = [each.begin() for _ in range(5)]
@@ -318,7 +309,7 @@ async def test_the_journal_has_each_part_without_the_text_and_no_secret(
     assert PASSWORD not in repr(each.events.exchanges) + caplog.text + repr(each.smpp)
 
 
-async def test_close_unbinds_and_ends_what_waits_as_unknown(each: Sending) -> None:
+async def test_close_unbinds_and_ends_waiting_submits_as_unknown(each: Sending) -> None:
     each.smsc.replies.append(Broken.SILENCE)
     submitting = each.begin()
     await until(lambda: each.smsc.silences)

@@ -1,4 +1,4 @@
-"""An SMSC that does not read what we send makes no memory of ours grow (D39)."""
+"""An SMSC that does not read what we send does not make our memory grow (D39)."""
 
 import asyncio
 import socket
@@ -14,15 +14,15 @@ from tests.turns import turns
 pytestmark = pytest.mark.decision("D39")
 
 
-# So many answers are more than the sockets and the buffers of both sides hold.
+# More answers than the sockets and the buffers of both sides hold.
 MANY, SMALL = 60_000, 4096
 
-# From here on asyncio calls a buffer of a transport full.
+# The size from which asyncio calls the buffer of a transport full.
 HIGH_WATER = 64 * 1024
 
 
 def stop_reading(each: Sending) -> asyncio.Transport:
-    """Let the SMSC read no more; returns our end of the connection."""
+    """Stop the SMSC from reading; returns our end of the connection."""
     connection = each.smpp._link._connection
     assert connection is not None
     ours = connection.writer.transport
@@ -31,7 +31,7 @@ def stop_reading(each: Sending) -> asyncio.Transport:
     return ours  # type: ignore[return-value]
 
 
-async def test_requests_of_an_smsc_that_reads_no_answer_are_read_no_more(each: Sending) -> None:
+async def test_requests_of_an_smsc_that_reads_no_answers_are_no_longer_read(each: Sending) -> None:
     ours = stop_reading(each)
     each.smsc.send(written(ENQUIRE_LINK, 0, 1) * MANY)
     await until(lambda: ours.get_write_buffer_size() > HIGH_WATER)
@@ -44,9 +44,7 @@ async def test_requests_of_an_smsc_that_reads_no_answer_are_read_no_more(each: S
     assert ours.get_write_buffer_size() == 0
 
 
-async def test_a_message_to_an_smsc_that_does_not_read_is_not_sent_and_the_bind_ends(
-    each: Sending,
-) -> None:
+async def test_an_smsc_that_does_not_read_gets_no_message_and_loses_the_bind(each: Sending) -> None:
     ours = stop_reading(each)
     connection = each.smpp._link._connection
     assert connection is not None
