@@ -30,8 +30,7 @@ async def test_only_a_failure_is_described_with_the_reason_of_its_network(
     outcome: Outcome, reason: str, description: str
 ) -> None:
     desk = Desk()
-    desk.first.results.append(SubmitResult(outcome, reason=reason))
-    await desk.pay()
+    await desk.pay(SubmitResult(outcome, reason=reason))
 
     reply = await LiveQueries(desk.store).transaction_status(SERVICE, "T1")
 

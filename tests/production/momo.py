@@ -1,6 +1,5 @@
 """A client of mode P at a gateway that routes to the fake MTN MoMo server."""
 
-import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -41,11 +40,10 @@ class Paying:
         found: dict[str, Any] = await get(self.sandbox, "transactions/55/T1")
         return found
 
-    async def forge(self, path: str, body: bytes | None = None, **document: str) -> int:
+    async def forge(self, path: str, body: bytes) -> int:
         """Send a notification that MTN did not send; returns the HTTP status of the answer."""
         url = f"{self.sandbox.url}/_networks/mtn/{path}"
-        raw = json.dumps(document).encode() if body is None else body
-        async with self.sandbox.session.post(url, data=raw) as answer:
+        async with self.sandbox.session.post(url, data=body) as answer:
             return answer.status
 
     async def settled(self, **by: float) -> None:

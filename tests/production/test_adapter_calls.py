@@ -135,8 +135,7 @@ async def test_a_payment_whose_submit_hangs_answers_202_and_its_status_is_querie
     clock.advance(LIMIT_S)
 
     assert (await paying).code == "202"
-    (attempt,) = await desk.attempts()
-    assert attempt.outcome is Outcome.UNKNOWN
+    assert (await desk.attempt()).outcome is Outcome.UNKNOWN
     await desk.wait(seconds=6)
     assert len(desk.first.queries) == 1
 

@@ -28,7 +28,7 @@ async def waiting(desk: Desk) -> list[tuple[str, list[str]]]:
 
 
 async def timeline(desk: Desk) -> Any:
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     return await desk.records.transaction(attempt.network_transaction_id)
 
 
@@ -43,8 +43,7 @@ async def notify(desk: Desk, outcome: Outcome, body: bytes = b"{}", **fields: An
 async def test_an_open_attempt_waits_for_a_person_after_polling_gave_up(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk.first.results.append(LOST)
-    await desk.pay()
+    await desk.pay(LOST)
     await desk.wait(seconds=6)
     assert await waiting(desk) == []
     assert "waits for a person" not in caplog.text
@@ -122,8 +121,7 @@ async def test_long_open_attempts_and_those_waiting_for_a_person_count_apart(des
     await desk.wait(minutes=6)
     assert await stuck() == Stuck(0, 1)
 
-    desk.first.statuses.append(SUCCEEDED)
-    await desk.wait(minutes=6)
+    await desk.query(SUCCEEDED, minutes=6)
     assert await stuck() == Stuck(0, 1)
     await desk.wait(days=1)
     assert await stuck() == Stuck(1, 0)
@@ -154,9 +152,8 @@ async def test_a_mismatch_waits_with_its_difference(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     await desk.pay()
-    (attempt,) = await desk.attempts()
-    desk.first.statuses.append(StatusResult(Outcome.SUCCEEDED, echo=Echo("another")))
-    await desk.wait(seconds=15)
+    attempt = await desk.attempt()
+    await desk.query(StatusResult(Outcome.SUCCEEDED, echo=Echo("another")), seconds=15)
 
     difference = f"reference is another and not {attempt.reference}"
     assert await waiting(desk) == [("T1", [f"mismatch: {difference}"])]
@@ -168,9 +165,8 @@ async def test_a_mismatch_waits_with_its_difference(
 
 async def test_a_contradiction_waits_until_a_person_settles_it(desk: Desk) -> None:
     await desk.pay()
-    (attempt,) = await desk.attempts()
-    desk.first.statuses.append(SUCCEEDED)
-    await desk.wait(seconds=15)
+    attempt = await desk.attempt()
+    await desk.query(SUCCEEDED, seconds=15)
     await notify(desk, Outcome.FAILED, attempt_id=attempt.id)
 
     reason = "contradiction: notification says failed after succeeded"
@@ -184,8 +180,7 @@ async def test_a_contradiction_waits_until_a_person_settles_it(desk: Desk) -> No
 
 async def test_a_contradiction_is_listed_although_its_transaction_is_gone(desk: Desk) -> None:
     """NOT_SENT keeps no transaction; money that moves all the same must not go unseen."""
-    desk.first.results.append(NOT_SENT)
-    reply = await desk.pay()
+    reply = await desk.pay(NOT_SENT)
     assert reply.code == "500"
     attempt_id = desk.first.submits[0].attempt_id
     await notify(desk, Outcome.SUCCEEDED, attempt_id=attempt_id)
@@ -212,7 +207,7 @@ async def test_a_contradiction_is_listed_although_its_transaction_is_gone(desk: 
 
 async def test_the_timeline_has_every_exchange_and_notification_without_secrets(desk: Desk) -> None:
     await desk.pay()
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     body = b'{"status": "OK", "card": "4111111111111111"}'
     await notify(desk, Outcome.SUCCEEDED, body, attempt_id=attempt.id)
 
@@ -236,8 +231,7 @@ async def test_the_timeline_has_every_exchange_and_notification_without_secrets(
 
 async def test_a_final_failure_does_not_wait_and_an_unknown_id_has_no_timeline(desk: Desk) -> None:
     await desk.pay()
-    desk.first.statuses.append(FAILED)
-    await desk.wait(seconds=15)
+    await desk.query(FAILED, seconds=15)
 
     assert await waiting(desk) == []
     assert await desk.records.transaction("10000000099") is None

@@ -13,13 +13,11 @@ from sandbox_sim.ports.network import SubmitRequest, SubmitResult
 from sandbox_sim.production import live_sms
 from sandbox_sim.production.decisions import ForceNeeded
 from sandbox_sim.production.manual_actions import Decision
-from sandbox_sim.records.attempts import AttemptQuery
 from sandbox_sim.records.messages import HistoryQuery
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.response_codes import Reply
-from sandbox_sim.values.vocabulary import Wallet
-from tests.production.desk import FAILED, LOST, NOT_SENT, SIGNED, SUCCEEDED, TAKES_ALL, Desk
+from tests.production.desk import FAILED, LOST, NOT_SENT, REFUSED, SUCCEEDED, TAKES_ALL, Desk
 from tests.production.texting import FIRST, SECOND, UNITS, a_desk, messages, send, statuses
 from tests.sample_records import SERVICE, postings_of
 from tests.turns import turns
@@ -58,8 +56,7 @@ async def test_a_message_is_queued_charged_and_sent(desk: Desk) -> None:
     )
     assert await statuses(desk) == ["QUEUED"]
 
-    desk.first.statuses.append(SUCCEEDED)
-    await desk.wait(seconds=15)
+    await desk.query(SUCCEEDED, seconds=15)
     (message,) = await messages(desk)
     assert (message.status, message.sent_at) == ("SENT", desk.clock.now())
     assert (await desk.balances())[UNITS] == 9
@@ -70,8 +67,7 @@ async def test_a_replica_without_the_network_leaves_the_message_to_another(desk:
 
     with desk.without_first():
         await desk.run_due()
-    (attempt,) = await unit_of(desk.store).list_attempts(AttemptQuery())
-    assert attempt.submits == 0
+    assert (await desk.attempt()).submits == 0
     await desk.wait(seconds=5)
 
     assert len(desk.first.submits) == 1
@@ -82,8 +78,7 @@ async def test_a_failed_message_is_refunded_in_the_books(desk: Desk) -> None:
     await desk.run_due()
     assert (await desk.balances())[UNITS] == 8
 
-    desk.first.statuses.append(FAILED)
-    await desk.wait(seconds=15)
+    await desk.query(FAILED, seconds=15)
 
     (message,) = await messages(desk)
     assert (message.status, message.error_message, message.sent_at) == (
@@ -95,11 +90,7 @@ async def test_a_failed_message_is_refunded_in_the_books(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "result",
-    [
-        SubmitResult(Outcome.REFUSED, code="019", reason="no such number"),
-        SubmitResult(Outcome.NOT_SENT, reason="the sender has other characters"),
-    ],
+    "result", [REFUSED, SubmitResult(Outcome.NOT_SENT, reason="the sender has other characters")]
 )
 async def test_a_message_no_network_accepts_is_refunded(desk: Desk, result: SubmitResult) -> None:
     desk.first.results.append(result)
@@ -186,7 +177,7 @@ async def test_a_message_is_refunded_after_five_minutes_without_a_network(desk: 
         await desk.wait(seconds=pause)
     await desk.run_due()
 
-    assert len(await unit_of(desk.store).list_attempts(AttemptQuery())) == 2 * 7
+    assert len(await desk.attempts()) == 2 * 7
     assert await statuses(desk) == ["REFUNDED"]
     assert (await desk.balances())[UNITS] == 10
 
@@ -199,8 +190,8 @@ async def test_the_next_network_is_tried_only_where_nothing_was_sent(desk: Desk)
 
     (first,), (second,) = desk.first.submits, desk.second.submits
     assert first.reference != second.reference
-    tried = await unit_of(desk.store).list_attempts(AttemptQuery())
-    assert [(each.network, each.number) for each in tried] == [("second", 2), ("first", 1)]
+    tried = [(each.network, each.number) for each in await desk.attempts()]
+    assert tried == [("first", 1), ("second", 2)]
     desk.second.statuses.append(SUCCEEDED)
     await desk.wait(seconds=15)
     assert await statuses(desk) == ["SENT"]
@@ -218,8 +209,7 @@ async def test_each_recipient_has_its_own_attempt(desk: Desk) -> None:
     assert (answer["total_units_charged"], answer["sms_balance"]) == (2, 8)
     await desk.run_due()
 
-    desk.first.statuses.extend([SUCCEEDED, FAILED])
-    await desk.wait(seconds=15)
+    await desk.query(SUCCEEDED, FAILED, seconds=15)
 
     assert sorted(await statuses(desk)) == ["REFUNDED", "SENT"]
     assert len({each.reference for each in desk.first.submits}) == 2
@@ -265,10 +255,9 @@ async def test_an_invalid_message_is_refused_and_not_charged(
 async def test_a_message_without_a_network_is_refused_and_not_charged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    desk = Desk()
+    desk = await a_desk(5)
     no_sms = replace(TAKES_ALL, operations=frozenset({Operation.COLLECT}))
     desk.first.capabilities = desk.second.capabilities = no_sms
-    await desk.books.topup(SERVICE, Wallet.SMS, 5, SIGNED)
 
     assert (await send(desk)).code == "371"
     assert (await desk.balances())[UNITS] == 5
@@ -281,7 +270,7 @@ async def test_a_message_skips_a_network_whose_breaker_is_open(desk: Desk) -> No
     await desk.run_due()
 
     await send(desk)
-    (attempt, *_) = await unit_of(desk.store).list_attempts(AttemptQuery())
+    *_, attempt = await desk.attempts()
 
     assert (attempt.network, attempt.number) == ("second", 1)
 
@@ -291,16 +280,15 @@ async def test_a_crash_during_a_submit_does_not_send_the_message_twice(desk: Des
     desk.first.blocked = asyncio.Event()
     running = asyncio.create_task(desk.run_due())
     await desk.first.arrived.wait()
-    (begun,) = await unit_of(desk.store).list_attempts(AttemptQuery())
     # The status is queried once the submit has timed out, and the usual time has passed.
-    assert begun.next_ask_at == desk.clock.now() + timedelta(seconds=10 + 5)
+    due = desk.clock.now() + timedelta(seconds=10 + 5)
+    assert (await desk.attempt()).next_ask_at == due
     desk.store.failures = 1  # the result of the submit is not recorded
     desk.first.blocked.set()
     await running
     assert await statuses(desk) == ["QUEUED"]
 
-    desk.first.statuses.append(SUCCEEDED)
-    await desk.wait(seconds=15)
+    await desk.query(SUCCEEDED, seconds=15)
 
     assert len(desk.first.submits) == 1
     assert await statuses(desk) == ["SENT"]
@@ -323,11 +311,8 @@ async def test_a_stop_waits_for_the_submits_under_way_and_begins_no_others(
     desk.first.blocked.set()
     await closing
 
-    attempts = await unit_of(desk.store).list_attempts(AttemptQuery())
-    assert sorted((each.submits, str(each.outcome)) for each in attempts) == [
-        (0, "unknown"),
-        (1, "pending"),
-    ]
+    ended = sorted((each.submits, str(each.outcome)) for each in await desk.attempts())
+    assert ended == [(0, "unknown"), (1, "pending")]
     assert len(desk.first.submits) == 1
 
 

@@ -1,5 +1,6 @@
 """A person settles an attempt of mode P (D39, D44)."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -33,25 +34,29 @@ pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D44")]
 async def settle(
     desk: Desk,
     to: Status,
+    answer: StatusResult | None = None,
+    *,
     by: str = "ama",
     reason: str = "the network told us by phone",
     **confirmed: Any,
-) -> SettledByHand | None:
-    (attempt,) = await desk.attempts()
-    decision = Decision(to, by, reason, **confirmed)
-    return await desk.actions.settle(attempt.network_transaction_id, decision)
+) -> SettledByHand:
+    """Settle the only payment; the network gives this answer to the status query before that."""
+    if answer is not None:
+        desk.first.statuses.append(answer)
+    network_id = (await desk.attempt()).network_transaction_id
+    settled = await desk.actions.settle(network_id, Decision(to, by, reason, **confirmed))
+    assert settled is not None
+    return settled
 
 
-async def decisions(desk: Desk) -> list[KeptDecision]:
-    (attempt,) = await desk.attempts()
-    return list(await unit_of(desk.store).decisions_of(attempt.id))
+async def decisions(desk: Desk) -> Sequence[KeptDecision]:
+    return await unit_of(desk.store).decisions_of((await desk.attempt()).id)
 
 
 async def pay_out(desk: Desk) -> None:
     """A payout of 10.50 out of 15, whose answer is lost."""
     await desk.fund("15")
-    desk.first.results.append(LOST)
-    await desk.pay(**PAYOUT)
+    await desk.pay(LOST, **PAYOUT)
 
 
 async def available(desk: Desk) -> Decimal:
@@ -67,28 +72,22 @@ async def test_settling_a_payout_moves_its_money_and_sends_its_callback(
 ) -> None:
     await pay_out(desk)
     await desk.wait(days=1)
-    desk.first.statuses.append(SILENT)
+    settled = await settle(desk, to, SILENT)
 
-    settled = await settle(desk, to)
-
-    assert settled is not None
     assert settled.transaction.status is to
     assert settled.network_said == "network first gives no outcome (no answer)"
     assert await available(desk) == Decimal(left)
     (callback,) = await desk.callbacks()
     assert f'"{to}/' in callback.body
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert (attempt.settled_by, attempt.settled_reason) == ("ama", "the network told us by phone")
 
 
 async def test_a_confirmed_part_is_posted_and_the_rest_is_returned(desk: Desk) -> None:
     await pay_out(desk)
     await desk.wait(days=1)
-    desk.first.statuses.append(SILENT)
+    settled = await settle(desk, Status.SUCCESSFUL, SILENT, amount=Decimal(8), network_id="N1")
 
-    settled = await settle(desk, Status.SUCCESSFUL, amount=Decimal(8), network_id="N1")
-
-    assert settled is not None
     assert settled.transaction.payment.amount == Decimal("10.50")
     assert await available(desk) == 7
     assert await desk.balances() == {AVAILABLE: 7, CLEARING: -7}
@@ -103,21 +102,17 @@ async def test_a_confirmed_part_is_posted_and_the_rest_is_returned(desk: Desk) -
 @pytest.mark.parametrize("amount", ["8", "12"])
 async def test_a_collection_is_credited_with_the_confirmed_amount(desk: Desk, amount: str) -> None:
     await desk.pay()
-    desk.first.statuses.append(SILENT)
-
-    await settle(desk, Status.SUCCESSFUL, amount=Decimal(amount))
+    await settle(desk, Status.SUCCESSFUL, SILENT, amount=Decimal(amount))
 
     assert (await desk.balances())[COLLECTED] == Decimal(amount)
 
 
 async def test_a_network_id_settles_only_one_payment(desk: Desk) -> None:
     await desk.pay()
-    desk.first.statuses.append(SILENT)
-    await settle(desk, Status.SUCCESSFUL, network_id="N1")
+    await settle(desk, Status.SUCCESSFUL, SILENT, network_id="N1")
     await desk.pay(transaction_id="T2")
     desk.first.statuses.append(SILENT)
     second = await desk.transaction("T2")
-    assert second is not None
     decision = Decision(Status.SUCCESSFUL, "ama", "seen", network_id="N1")
 
     with pytest.raises(IllegalSettlement, match="N1 is transaction T1 of service 55"):
@@ -126,10 +121,8 @@ async def test_a_network_id_settles_only_one_payment(desk: Desk) -> None:
 
 async def test_a_settlement_is_refused_if_the_network_decides_another_amount(desk: Desk) -> None:
     await pay_out(desk)
-    desk.first.statuses.append(SUCCEEDED)
-
     with pytest.raises(IllegalSettlement, match="which decides it"):
-        await settle(desk, Status.SUCCESSFUL, amount=Decimal(8))
+        await settle(desk, Status.SUCCESSFUL, SUCCEEDED, amount=Decimal(8))
 
     assert await available(desk) == Decimal("4.50")
 
@@ -144,7 +137,7 @@ async def test_a_pending_payout_is_not_returned_without_force(desk: Desk, to: St
 
     assert await available(desk) == Decimal("4.50")
     assert await decisions(desk) == []
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert (attempt.outcome, attempt.settled_by) == (Outcome.PENDING, "")
 
 
@@ -154,10 +147,8 @@ async def test_money_is_not_returned_without_force_before_polling_gives_up(
 ) -> None:
     await pay_out(desk)
     await desk.wait(hours=23)
-    desk.first.statuses.append(answer)
-
     with pytest.raises(ForceNeeded, match="may still be carried out"):
-        await settle(desk, Status.FAILED)
+        await settle(desk, Status.FAILED, answer)
 
     assert await available(desk) == Decimal("4.50")
 
@@ -170,18 +161,18 @@ async def test_failing_a_payout_needs_force_for_a_day_at_a_network_without_statu
         await settle(desk, Status.FAILED)
     await desk.wait(days=1)
 
-    assert await settle(desk, Status.FAILED)
+    await settle(desk, Status.FAILED)
     assert desk.first.queries == []
 
 
 async def test_the_status_answer_is_saved_if_the_settlement_is_refused(desk: Desk) -> None:
     await pay_out(desk)
-    (before,) = await desk.attempts()
+    before = await desk.attempt()
 
     with pytest.raises(ForceNeeded):
         await settle(desk, Status.FAILED)
 
-    (after,) = await desk.attempts()
+    after = await desk.attempt()
     assert (after.polls, after.outcome) == (before.polls + 1, Outcome.PENDING)
     assert after.next_ask_at is not None
     await desk.wait(seconds=11)
@@ -193,7 +184,6 @@ async def test_a_forced_settlement_is_kept_with_the_answer_of_the_network(desk: 
 
     settled = await settle(desk, Status.FAILED, force=True)
 
-    assert settled is not None
     assert settled.transaction.status is Status.FAILED
     assert await available(desk) == Decimal(15)
     (kept,) = await decisions(desk)
@@ -205,9 +195,7 @@ async def test_a_forced_settlement_is_kept_with_the_answer_of_the_network(desk: 
 
 async def test_a_settlement_that_did_not_need_force_is_not_kept_as_forced(desk: Desk) -> None:
     await pay_out(desk)
-    desk.first.statuses.append(SILENT)
-
-    await settle(desk, Status.SUCCESSFUL, force=True)
+    await settle(desk, Status.SUCCESSFUL, SILENT, force=True)
 
     (kept,) = await decisions(desk)
     assert not kept.forced
@@ -215,10 +203,8 @@ async def test_a_settlement_that_did_not_need_force_is_not_kept_as_forced(desk: 
 
 async def test_an_outcome_from_the_status_query_goes_before_the_settlement(desk: Desk) -> None:
     await pay_out(desk)
-    desk.first.statuses.append(SUCCEEDED)
-
     with pytest.raises(IllegalSettlement, match="first says succeeded, which decides it"):
-        await settle(desk, Status.FAILED, force=True)
+        await settle(desk, Status.FAILED, SUCCEEDED, force=True)
 
     assert await available(desk) == Decimal("4.50")
     assert await desk.status() is Status.SUCCESSFUL
@@ -238,23 +224,17 @@ async def test_an_outcome_equal_to_the_settlement_counts_as_the_networks(
     desk: Desk, answer: StatusResult, to: Status, amount: Decimal | None
 ) -> None:
     await desk.pay()
-    desk.first.statuses.append(answer)
+    settled = await settle(desk, to, answer, amount=amount)
 
-    settled = await settle(desk, to, amount=amount)
-
-    assert settled is not None
     assert settled.transaction.status is to
     assert "nothing was settled by hand" in settled.network_said
-    (attempt,) = await desk.attempts()
-    assert attempt.settled_by == ""
+    assert (await desk.attempt()).settled_by == ""
 
 
 async def test_a_wrong_settlement_is_noticed_within_a_minute(desk: Desk) -> None:
     await pay_out(desk)
     await settle(desk, Status.FAILED, force=True)
-    desk.first.statuses.append(SUCCEEDED)
-
-    assert JobKind.RECHECK_FINAL in await desk.wait(minutes=1)
+    assert JobKind.RECHECK_FINAL in await desk.query(SUCCEEDED, minutes=1)
 
     (waiting,) = await desk.records.waiting()
     assert waiting["waiting"] == ["contradiction: status says succeeded after failed"]
@@ -267,10 +247,8 @@ async def test_a_settlement_without_name_or_reason_is_refused_before_the_query(
     desk: Desk, missing: str
 ) -> None:
     await desk.pay()
-    given = {"by": "ama", "reason": "seen", missing: " "}
-
     with pytest.raises(IllegalSettlement, match="reason"):
-        await settle(desk, Status.FAILED, given["by"], given["reason"])
+        await settle(desk, Status.FAILED, None, **{missing: " "})
 
     assert desk.first.queries == []
     assert await desk.status() is Status.PENDING

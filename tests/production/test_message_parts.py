@@ -109,8 +109,7 @@ async def test_a_report_that_comes_before_the_id_of_its_part_is_kept_until_then(
     await desk.wait(seconds=2)
 
     assert await statuses(desk) == ["SENT"]
-    kept = await unit_of(desk.store).raw_notification(1)
-    assert kept is not None
+    kept = await desk.notification()
     assert (kept.state, kept.attempt_id) == (NotificationState.APPLIED, attempt_id)
 
 
@@ -134,10 +133,8 @@ async def test_a_report_about_an_unknown_part_is_given_up_after_a_day(
     await report(desk, "of another")
     for _ in range(20):
         await desk.wait(hours=2)
-    kept = await unit_of(desk.store).raw_notification(1)
 
-    assert kept is not None
-    assert kept.state is NotificationState.UNMATCHED
+    assert (await desk.notification()).state is NotificationState.UNMATCHED
     assert caplog.messages == ["a notification of network first belongs to no attempt"]
     assert await desk.wait(days=10) == []
 

@@ -47,12 +47,6 @@ async def receive(desk: Desk, outcome: Outcome = Outcome.SUCCEEDED, **fields: An
     await desk.run_due()
 
 
-async def kept(desk: Desk, number: int = 1) -> KeptNotification:
-    found = await unit_of(desk.store).raw_notification(number)
-    assert found is not None
-    return found
-
-
 @pytest.fixture
 async def desk(desk: Desk) -> Desk:
     """A desk with one payment that the network took, T1."""
@@ -65,7 +59,7 @@ async def test_a_signed_notification_ends_the_payment_once(desk: Desk) -> None:
     await receive(desk)
 
     assert await desk.status() is Status.SUCCESSFUL
-    assert (await kept(desk)).state is NotificationState.APPLIED
+    assert (await desk.notification()).state is NotificationState.APPLIED
     assert len(await desk.callbacks()) == 1
     assert desk.first.queries == []
 
@@ -93,7 +87,7 @@ async def test_an_unproven_notification_of_a_network_without_status_query_is_ref
     await receive(desk, headers={})
 
     assert await desk.status() is Status.PENDING
-    assert (await kept(desk)).state is NotificationState.REFUSED
+    assert (await desk.notification()).state is NotificationState.REFUSED
 
 
 async def test_an_unreadable_notification_is_kept(desk: Desk) -> None:
@@ -102,7 +96,7 @@ async def test_an_unreadable_notification_is_kept(desk: Desk) -> None:
     await desk.notifications.receive(raw)
     await desk.run_due()
 
-    found = await kept(desk)
+    found = await desk.notification()
     assert (found.state, found.note) == (
         NotificationState.REFUSED,
         "it cannot be read: it is not valid JSON",
@@ -111,15 +105,15 @@ async def test_an_unreadable_notification_is_kept(desk: Desk) -> None:
 
 
 async def test_a_notification_that_matches_no_attempt_yet_is_tried_again(desk: Desk) -> None:
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     await receive(desk, attempt_id="", reference="R9")
-    assert (await kept(desk)).state is NotificationState.UNMATCHED
+    assert (await desk.notification()).state is NotificationState.UNMATCHED
     await unit_of(desk.store).save_attempt(attempt._replace(reference="R9"))
 
     await desk.wait(seconds=3)
 
     assert await desk.status() is Status.SUCCESSFUL
-    found = await kept(desk)
+    found = await desk.notification()
     assert (found.state, found.attempt_id, found.tries) == (
         NotificationState.APPLIED,
         attempt.id,
@@ -128,7 +122,7 @@ async def test_a_notification_that_matches_no_attempt_yet_is_tried_again(desk: D
 
 
 async def test_a_replica_without_the_network_leaves_the_notification_to_another(desk: Desk) -> None:
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     desk.first.notification = Notification(Outcome.SUCCEEDED, attempt_id=attempt.id)
     raw = raw_notification(network="first", headers=SIGNED, received_at=desk.clock.now())
     await desk.notifications.receive(raw)
@@ -136,16 +130,16 @@ async def test_a_replica_without_the_network_leaves_the_notification_to_another(
     with desk.without_first():
         await desk.run_due()
         assert JobKind.READ_NOTIFICATION in await desk.wait(seconds=2)
-    found = await kept(desk)
+    found = await desk.notification()
     assert (found.state, found.tries) == (NotificationState.NEW, 2)
     await desk.wait(seconds=4)
 
     assert await desk.status() is Status.SUCCESSFUL
-    assert (await kept(desk)).state is NotificationState.APPLIED
+    assert (await desk.notification()).state is NotificationState.APPLIED
 
 
 async def test_a_notification_from_another_network_does_not_apply(desk: Desk) -> None:
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     desk.second.notification = Notification(Outcome.SUCCEEDED, attempt_id=attempt.id)
 
     await desk.notifications.receive(raw_notification(network="second", headers=SIGNED))
@@ -155,7 +149,7 @@ async def test_a_notification_from_another_network_does_not_apply(desk: Desk) ->
 
 
 async def test_a_notification_over_the_connection_of_an_adapter_applies(desk: Desk) -> None:
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
 
     said = Notification(Outcome.FAILED, attempt_id=attempt.id, cancelled=True)
     await desk.notifications.notified("first", said)
@@ -183,14 +177,14 @@ async def test_an_unmatched_notification_over_a_connection_is_kept(
 
     await desk.notifications.notified("first", Notification(Outcome.FAILED, reference="R9"))
 
-    found = await kept(desk)
+    found = await desk.notification()
     assert (found.state, found.raw.method) == (NotificationState.UNMATCHED, "EVENT")
     assert found.raw.body == b'{"outcome": "failed", "reference": "R9"}'
     assert caplog.messages == ["a notification of network first belongs to no attempt"]
 
 
-def unproven(path: str = "", **fields: Any) -> RawNotification:
-    return raw_notification(network="first", path=path, headers={}, **fields)
+def unproven(path: str) -> RawNotification:
+    return raw_notification(network="first", path=path, headers={})
 
 
 async def stored(desk: Desk, **asked: Any) -> list[KeptNotification]:
@@ -210,7 +204,7 @@ async def test_an_unproven_notification_without_attempt_is_counted_and_not_store
 
 
 async def test_an_unreadable_notification_to_an_attempts_address_causes_a_query(desk: Desk) -> None:
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     desk.first.statuses.append(SUCCEEDED)
 
     await desk.notifications.receive(unproven(attempt.id))
@@ -229,7 +223,7 @@ async def test_a_flood_without_attempts_does_not_delay_proven_notifications(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(desk.clock, "monotonic", lambda: 7.0)
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     while not (wait := await desk.notifications.receive(unproven("A9"))):
         pass
 
@@ -244,7 +238,7 @@ async def test_a_flood_about_one_attempt_is_stored_a_few_times(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(desk.clock, "monotonic", lambda: 7.0)
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
 
     for _ in range(50):
         assert await desk.notifications.receive(unproven(attempt.id)) == 0
@@ -255,7 +249,7 @@ async def test_a_flood_about_one_attempt_is_stored_a_few_times(
 async def test_a_notification_whose_signature_check_raises_is_unproven(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     monkeypatch.setattr(desk.first, "verify", raising(TypeError("a header of other characters")))
 
     await receive(desk)
@@ -290,7 +284,7 @@ async def test_a_notification_that_cannot_be_applied_is_tried_thrice_and_then_li
 async def test_a_failing_notification_over_a_connection_is_stored_and_tried_again(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     said = Notification(Outcome.SUCCEEDED, attempt_id=attempt.id)
     with monkeypatch.context() as broken:
         broken.setattr(desk.recorder, "judge", raising(KeyError("status")))
@@ -317,7 +311,7 @@ async def test_the_secrets_of_an_adapter_are_scrubbed_from_kept_notifications(de
     await receive(desk, headers=secret)
     await receive(desk, headers=secret, attempt_id="", reference="R9", body=b"hash-of-the-account")
     await desk.wait(days=1, minutes=5)
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     exchanges = await unit_of(desk.store).exchanges_of(attempt.id)
     listed = await desk.notifications.listed(NotificationQuery())
 

@@ -22,7 +22,9 @@ from tests.production.desk import (
     HELD,
     LOST,
     NOT_SENT,
+    PAID,
     PAYOUT,
+    REFUSED,
     TAKES_ALL,
     Desk,
 )
@@ -44,7 +46,7 @@ async def test_a_payment_that_the_network_took_is_pending(desk: Desk) -> None:
 
     assert (reply.code, reply.rule) == ("202", "D39")
     (submitted,) = desk.first.submits
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert (attempt.outcome, attempt.submits) == (Outcome.PENDING, 1)
     assert attempt.reference == submitted.reference
     assert submitted.notification_url == f"http://gateway.test/_networks/first/{attempt.id}"
@@ -58,20 +60,17 @@ async def test_an_attempt_is_saved_before_it_is_submitted(desk: Desk) -> None:
     paying = asyncio.create_task(desk.pay())
     await desk.first.arrived.wait()
 
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert (attempt.outcome, attempt.submits) == (Outcome.UNKNOWN, 1)
     desk.first.blocked.set()
     await paying
 
 
 async def test_a_success_is_final_and_has_its_callback(desk: Desk) -> None:
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
-
-    await desk.pay()
+    await desk.pay(PAID)
 
     found = await desk.transaction()
     (callback,) = await desk.callbacks()
-    assert found is not None
     assert found.status is Status.SUCCESSFUL
     assert callback.mode is ServiceMode.PRODUCTION
     assert "000/SUCCESS" in callback.body
@@ -82,11 +81,9 @@ async def test_a_success_of_another_amount_stays_open(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     echo = Echo(amount=Decimal("10.51"))
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED, echo=echo))
+    assert (await desk.pay(SubmitResult(Outcome.SUCCEEDED, echo=echo))).code == "202"
 
-    assert (await desk.pay()).code == "202"
-
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert attempt.is_open
     assert attempt.mismatch == "amount is 10.51 and not 10.50"
     assert caplog.messages == [f"attempt {attempt.id} at first: {attempt.mismatch}"]
@@ -145,38 +142,32 @@ async def test_a_payout_is_held_and_a_short_one_is_402(desk: Desk) -> None:
     second = await desk.pay(**PAYOUT, transaction_id="T2")
 
     assert (first.code, second.code) == ("202", "402")
-    assert await desk.transaction("T2") is None
+    assert not await desk.has_transaction("T2")
     balances = await desk.balances()
     assert (balances[AVAILABLE], balances[HELD]) == (Decimal("4.50"), Decimal("10.50"))
 
 
 async def test_a_payment_that_was_not_sent_leaves_neither_transaction_nor_hold(desk: Desk) -> None:
     await desk.fund("15")
-    desk.first.results.append(NOT_SENT)
+    reply = await desk.pay(NOT_SENT, **PAYOUT)
 
-    reply = await desk.pay(**PAYOUT)
-
-    assert (reply.code, await desk.transaction()) == ("500", None)
+    assert (reply.code, await desk.has_transaction()) == ("500", False)
     assert (await desk.balances())[AVAILABLE] == Decimal(15)
     assert (await desk.pay(**PAYOUT)).code == "202"  # the same transaction_id
 
 
 async def test_a_refusal_is_answered_in_the_codes_of_the_interface(desk: Desk) -> None:
     await desk.fund("15")
-    desk.first.results.append(SubmitResult(Outcome.REFUSED, code="019", reason="no such number"))
-
-    reply = await desk.pay(**PAYOUT)
+    reply = await desk.pay(REFUSED, **PAYOUT)
 
     assert (reply.code, reply.message) == ("019", "no such number")
-    assert await desk.transaction() is None
+    assert not await desk.has_transaction()
     assert (await desk.balances())[AVAILABLE] == Decimal(15)
 
 
 async def test_an_answer_that_is_lost_leaves_the_hold(desk: Desk) -> None:
     await desk.fund("15")
-    desk.first.results.append(LOST)
-
-    assert (await desk.pay(**PAYOUT)).code == "202"
+    assert (await desk.pay(LOST, **PAYOUT)).code == "202"
 
     assert (await desk.balances())[HELD] == Decimal("10.50")
 
@@ -199,9 +190,7 @@ async def test_a_second_network_is_tried_only_if_nothing_was_sent() -> None:
     assert (len(desk.first.submits), len(desk.second.submits)) == (2, 1)
 
 
-@pytest.mark.parametrize(
-    "answer", [SubmitResult(Outcome.REFUSED, code="019"), SubmitResult(Outcome.SUCCEEDED)]
-)
+@pytest.mark.parametrize("answer", [SubmitResult(Outcome.REFUSED, code="019"), PAID])
 async def test_no_other_network_is_tried_after_an_answer(desk: Desk, answer: SubmitResult) -> None:
     desk.first.results.append(answer)
     await desk.fund_airtime("50")
@@ -220,7 +209,7 @@ async def test_five_faults_open_the_breaker_and_the_next_payment_is_500(desk: De
 
     assert (reply.code, len(desk.first.submits)) == ("500", 5)
     assert "circuit breaker" in reply.why
-    assert await desk.transaction("T9") is None
+    assert not await desk.has_transaction("T9")
 
 
 @pytest.mark.decision("D32")
@@ -288,16 +277,13 @@ async def test_a_client_that_hangs_up_stops_neither_the_submit_nor_its_record(de
     desk.first.blocked.set()
     await desk.processor.close(5)
 
-    (attempt,) = await desk.attempts()
-    assert attempt.outcome is Outcome.PENDING
+    assert (await desk.attempt()).outcome is Outcome.PENDING
 
 
 async def test_units_of_airtime_are_spent_from_their_own_asset(desk: Desk) -> None:
     assert (await desk.pay(operation=Operation.AIRTIME)).code == "402"
     await desk.fund_airtime("50")
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
-
-    await desk.pay(operation=Operation.AIRTIME)
+    await desk.pay(PAID, operation=Operation.AIRTIME)
     await desk.wait(seconds=15)  # the network decides whether money that leaves fails or succeeds
 
     balances = await desk.balances()
@@ -316,7 +302,7 @@ async def test_a_value_that_would_change_the_path_is_refused_and_nothing_is_held
     assert (reply.code, reply.rule) == ("400", "D5")
     assert reply.message is not None
     assert reply.message.startswith("Bad request: transaction_id must not be . or ..")
-    assert await desk.transaction(transaction_id) is None
+    assert not await desk.has_transaction(transaction_id)
     assert HELD not in await desk.balances()
     assert desk.first.submits == []
 

@@ -3,15 +3,14 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
 from sandbox_sim.ports.network import StatusQuery, StatusResult, SubmitResult
-from sandbox_sim.records.attempts import AttemptQuery, Terms
+from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.reports import Outcome
-from tests.production.desk import FAILED, SUCCEEDED, Desk, ScriptedNetwork
+from tests.production.desk import FAILED, PAID, REFUSED, SUCCEEDED, Desk, ScriptedNetwork
 from tests.sample_records import NOW
 from tests.units import unit_of
 
@@ -20,12 +19,11 @@ TERMS = Terms(recheck_for=timedelta(days=2))
 pytestmark = pytest.mark.decision("D39")
 
 
-async def ended(terms: Terms = TERMS, by: StatusResult = SUCCEEDED, **fields: Any) -> Desk:
+async def ended(terms: Terms = TERMS, by: StatusResult = SUCCEEDED) -> Desk:
     """A payment that its network has decided."""
     desk = Desk(terms)
-    await desk.pay(**fields)
-    desk.first.statuses.append(by)
-    await desk.wait(seconds=6)
+    await desk.pay()
+    await desk.query(by, seconds=6)
     return desk
 
 
@@ -41,7 +39,7 @@ async def test_a_recent_final_outcome_is_rechecked_once_a_day() -> None:
 
 async def recheck_soon(desk: Desk) -> None:
     """Plan the recheck of a decision by a person, which is due after a minute."""
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     settled = attempt._replace(settled_by="ama", settled_reason="by phone")
     await desk.store.run(lambda unit: desk.recorder.recheck_later(unit, settled, desk.clock.now()))
 
@@ -92,12 +90,10 @@ async def test_a_recheck_ends_if_the_network_no_longer_has_a_status_query() -> N
 async def test_a_recheck_without_news_changes_nothing() -> None:
     desk = await ended(by=FAILED)
     before = await desk.balances()
-    desk.first.statuses.extend([FAILED, StatusResult(Outcome.UNKNOWN, found=False)])
-
-    await desk.wait(days=1)
+    await desk.query(FAILED, StatusResult(Outcome.UNKNOWN, found=False), days=1)
     await desk.wait(days=1)
 
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert (attempt.outcome, attempt.contradiction) == (Outcome.FAILED, "")
     assert await desk.balances() == before
 
@@ -107,8 +103,7 @@ async def test_a_recheck_without_news_changes_nothing() -> None:
 )
 async def test_no_recheck_runs_without_the_setting_or_a_status_query(terms: Terms) -> None:
     desk = Desk(terms)
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
-    await desk.pay()
+    await desk.pay(PAID)
 
     assert JobKind.RECHECK_FINAL not in await desk.wait(days=1)
     assert desk.first.queries == []
@@ -116,19 +111,11 @@ async def test_no_recheck_runs_without_the_setting_or_a_status_query(terms: Term
 
 async def test_a_refused_payment_is_not_rechecked() -> None:
     desk = Desk(TERMS)
-    desk.first.results.append(SubmitResult(Outcome.REFUSED, code="019", reason="no such number"))
-    await desk.pay()
+    await desk.pay(REFUSED)
 
     await desk.wait(days=1)
 
     assert desk.first.queries == []
-
-
-async def hint(desk: Desk) -> None:
-    """Note that an unproven notification about the attempt came."""
-    (attempt,) = await desk.attempts()
-    now = desk.clock.now()
-    await desk.store.run(lambda unit: desk.recorder.hint(unit, attempt, now))
 
 
 @pytest.mark.parametrize("terms", [TERMS, replace(TERMS, recheck_for=timedelta(0))])
@@ -139,13 +126,12 @@ async def test_a_hint_causes_a_query_at_once_and_a_contradiction_is_recorded(
     desk = await ended(terms, by)
     asked = len(desk.first.queries)
     desk.first.statuses.append(says)
-
     await desk.wait(minutes=1)
-    await hint(desk)
+    await desk.hint()
     await desk.run_due()
 
     assert len(desk.first.queries) == asked + 1
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert attempt.outcome is by.outcome
     assert attempt.contradiction.startswith(f"status says {says.outcome} after {by.outcome}")
     assert attempt.next_ask_at is None
@@ -155,12 +141,11 @@ async def test_a_query_with_the_same_outcome_changes_nothing() -> None:
     desk = await ended()
     (before,), balances = await desk.attempts(), await desk.balances()
     desk.first.statuses.append(SUCCEEDED)
-
     await desk.wait(minutes=1)
-    await hint(desk)
+    await desk.hint()
     await desk.run_due()
 
-    (after,) = await desk.attempts()
+    after = await desk.attempt()
     assert after == before._replace(polls=before.polls + 1, asked_at=desk.clock.now())
     assert await desk.balances() == balances
 
@@ -172,7 +157,7 @@ async def test_a_flood_of_hints_causes_one_query_a_minute() -> None:
     for _ in range(600):
         desk.first.queries.clear()
         for _ in range(3):
-            await hint(desk)
+            await desk.hint()
         await desk.wait(seconds=1)
         asked += [desk.clock.now()] * len(desk.first.queries)
 
@@ -182,7 +167,7 @@ async def test_a_flood_of_hints_causes_one_query_a_minute() -> None:
 async def test_hints_do_not_add_daily_rechecks() -> None:
     desk = await ended()
     for _ in range(50):
-        await hint(desk)
+        await desk.hint()
         await desk.wait(minutes=1)
     asked = len(desk.first.queries)
 
@@ -212,22 +197,21 @@ async def test_a_hint_that_comes_during_a_status_query_is_not_lost() -> None:
     network.statuses.extend([SUCCEEDED, SUCCEEDED, FAILED])
     await desk.wait(seconds=6)
     await desk.wait(minutes=1)
-    network.meanwhile = lambda: hint(desk)
+    network.meanwhile = desk.hint
 
-    await hint(desk)
+    await desk.hint()
     await desk.run_due()
     await desk.wait(seconds=59)
     assert len(network.queries) == 2
     await desk.wait(seconds=1)
 
     assert len(network.queries) == 3
-    (attempt,) = await desk.attempts()
-    assert attempt.contradiction
+    assert (await desk.attempt()).contradiction
 
 
 async def test_a_job_from_before_the_final_outcome_does_not_cause_a_second_query() -> None:
     desk = await ended()
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     left_over = Job(
         desk.clock.now() + timedelta(seconds=50),
         JobKind.ASK_NETWORK,
@@ -240,7 +224,7 @@ async def test_a_job_from_before_the_final_outcome_does_not_cause_a_second_query
 
     await desk.run_due()
     assert len(desk.first.queries) == asked
-    await hint(desk)
+    await desk.hint()
     await desk.wait(minutes=2)
 
     assert len(desk.first.queries) == asked + 1
@@ -250,16 +234,16 @@ async def test_a_hint_causes_a_query_if_the_job_of_the_hint_before_was_lost() ->
     """A server without production ends such jobs."""
     desk = await ended()
     await desk.wait(minutes=1)
-    await hint(desk)
+    await desk.hint()
     for job in await unit_of(desk.store).claim_due(desk.clock.now(), 9):
         await unit_of(desk.store).finish(job)
     asked = len(desk.first.queries)
 
-    await hint(desk)
+    await desk.hint()
     await desk.run_due()
     assert len(desk.first.queries) == asked
     await desk.wait(minutes=1)
-    await hint(desk)
+    await desk.hint()
     await desk.run_due()
 
     assert len(desk.first.queries) == asked + 1
@@ -277,24 +261,19 @@ async def test_a_status_query_whose_answer_was_not_saved_is_repeated() -> None:
         desk.store.failures = 1
 
     network.meanwhile = lose_the_store
-    await hint(desk)
+    await desk.hint()
     await desk.run_due()
 
     assert len(network.queries) == 3
-    (attempt,) = await desk.attempts()
-    assert attempt.contradiction
+    assert (await desk.attempt()).contradiction
 
 
 @pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.NOT_SENT])
 async def test_a_hint_about_a_request_that_was_not_taken_causes_no_query(outcome: Outcome) -> None:
     desk = Desk(TERMS)
     code = "019" if outcome is Outcome.REFUSED else ""
-    desk.first.results.append(SubmitResult(outcome, code=code))
-    await desk.pay()
-    (attempt,) = await unit_of(desk.store).list_attempts(AttemptQuery())
-
-    now = desk.clock.now()
-    await desk.store.run(lambda unit: desk.recorder.hint(unit, attempt, now))
+    await desk.pay(SubmitResult(outcome, code=code))
+    await desk.hint()
     await desk.wait(minutes=2)
 
     assert desk.first.queries == []

@@ -7,14 +7,24 @@ import pytest
 
 from sandbox_sim.operations import Operation
 from sandbox_sim.payments.refunds import RefundRefused
-from sandbox_sim.ports.network import StatusResult, SubmitResult
+from sandbox_sim.ports.network import SubmitResult
 from sandbox_sim.production.routing import NetworkRoute
 from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.ledger import Reason, transfer, wallet_of
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
-from tests.production.desk import CLEARING, COLLECTED, FAILED, LIVE, LOST, NOT_SENT, SUCCEEDED, Desk
+from tests.production.desk import (
+    CLEARING,
+    COLLECTED,
+    FAILED,
+    LIVE,
+    LOST,
+    NOT_SENT,
+    PAID,
+    SUCCEEDED,
+    Desk,
+)
 from tests.sample_records import SERVICE
 from tests.units import unit_of
 
@@ -27,8 +37,7 @@ pytestmark = pytest.mark.decision("D45")
 async def collected(**fields: Any) -> Desk:
     """A desk with one successful collection, T1, of 10.50."""
     desk = Desk(**fields)
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
-    await desk.pay(operation=Operation.COLLECT)
+    await desk.pay(PAID, operation=Operation.COLLECT)
     return desk
 
 
@@ -50,8 +59,7 @@ async def test_a_refund_is_held_sent_and_posted_if_confirmed_without_a_callback(
     )
     assert sent.description == "Refund of T1"
 
-    desk.first.statuses.append(SUCCEEDED)
-    await desk.wait(seconds=15)
+    await desk.query(SUCCEEDED, seconds=15)
 
     assert await desk.status(made.transaction.transaction_id) is Status.SUCCESSFUL
     assert await desk.balances() == {}
@@ -60,21 +68,18 @@ async def test_a_refund_is_held_sent_and_posted_if_confirmed_without_a_callback(
 
 async def test_a_refund_keeps_the_person_the_reason_and_the_collection(desk: Desk) -> None:
     collection = await desk.transaction()
-    assert collection is not None
 
     made = (await desk.refund()).transaction
 
     assert made.refund_of == collection.network_transaction_id
     assert (made.refunded_by, made.refund_reason) == ("ama", "sold out")
-    found = await unit_of(desk.store).attempts_of(made.network_transaction_id)
-    assert [each.refund_of for each in found] == [collection.network_transaction_id]
+    assert (await desk.attempt(made)).refund_of == collection.network_transaction_id
 
 
 async def test_a_failed_refund_returns_the_money_to_the_wallet_of_collections() -> None:
     desk = await collected(terms=Terms())
     made = await desk.refund()
-    desk.first.statuses.append(FAILED)
-    await desk.wait(seconds=15)
+    await desk.query(FAILED, seconds=15)
 
     assert await desk.status(made.transaction.transaction_id) is Status.FAILED
     assert await desk.balances() == {COLLECTED: Decimal("10.50"), CLEARING: Decimal("-10.50")}
@@ -122,11 +127,8 @@ async def test_refunds_cannot_exceed_the_collection(desk: Desk) -> None:
 async def test_a_failed_refund_that_was_paid_after_all_counts() -> None:
     desk = await collected(terms=Terms())
     made = await desk.refund()
-    desk.first.statuses.append(FAILED)
-    await desk.wait(seconds=15)
-    (attempt,) = await unit_of(desk.store).attempts_of(made.transaction.network_transaction_id)
-    paid = StatusResult(Outcome.SUCCEEDED)
-    await desk.store.run(lambda unit: desk.asking.record(unit, attempt, paid))
+    await desk.query(FAILED, seconds=15)
+    await desk.record(SUCCEEDED, made.transaction)
 
     with pytest.raises(RefundRefused, match="all of the"):
         await desk.refund()
@@ -150,8 +152,7 @@ async def test_a_refund_order_with_the_id_of_an_earlier_refund_is_refused(desk: 
 )
 async def test_only_a_collection_is_refunded(fields: dict[str, Any], why: str) -> None:
     desk = Desk()
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
-    await desk.pay(**fields)
+    await desk.pay(PAID, **fields)
 
     with pytest.raises(RefundRefused, match=why):
         await desk.refund()
@@ -166,10 +167,7 @@ async def test_a_pending_collection_is_not_refunded() -> None:
 
 
 async def test_a_contradicted_collection_is_refunded_only_after_a_decision(desk: Desk) -> None:
-    collection = await desk.transaction()
-    assert collection is not None
-    (attempt,) = await unit_of(desk.store).attempts_of(collection.network_transaction_id)
-    await desk.store.run(lambda unit: desk.asking.record(unit, attempt, FAILED))
+    await desk.record(FAILED)
 
     with pytest.raises(
         RefundRefused, match=r"in doubt: status says failed after succeeded: no funds.*settle"
@@ -177,10 +175,8 @@ async def test_a_contradicted_collection_is_refunded_only_after_a_decision(desk:
         await desk.refund()
     assert len(desk.first.submits) == 1
 
-    (doubted,) = await unit_of(desk.store).attempts_of(collection.network_transaction_id)
-    await unit_of(desk.store).save_attempt(
-        doubted._replace(settled_by="ama", settled_reason="paid")
-    )
+    settled = (await desk.attempt())._replace(settled_by="ama", settled_reason="paid")
+    await unit_of(desk.store).save_attempt(settled)
     await desk.refund()
     assert len(desk.first.submits) == 2
 
@@ -206,7 +202,7 @@ async def test_a_refund_goes_over_the_backup_network_if_that_one_collected() -> 
     desk = Desk()
     desk.networks.routes = [NetworkRoute("first"), NetworkRoute("second")]
     desk.first.results.append(NOT_SENT)
-    desk.second.results.append(SubmitResult(Outcome.SUCCEEDED))
+    desk.second.results.append(PAID)
     await desk.pay(operation=Operation.COLLECT)
 
     await desk.refund()

@@ -63,9 +63,7 @@ def forgetful() -> tuple[Desk, ForgetfulNetwork]:
 async def ask_at(desk: Desk, moment: datetime) -> None:
     """Query at this moment: a hint makes the query due then."""
     desk.clock.move_to(moment)
-    (attempt,) = await desk.attempts()
-    now = desk.clock.now()
-    await desk.store.run(lambda unit: desk.recorder.hint(unit, attempt, now))
+    await desk.hint()
     await desk.run_due()
 
 
@@ -120,8 +118,8 @@ async def test_the_status_of_a_repeat_under_way_is_queried_after_its_timeout() -
     repeating = asyncio.create_task(ask_at(desk, first_sent_at + WINDOW / 2))
     await desk.first.arrived.wait()
 
-    (attempt,) = await desk.attempts()
-    assert attempt.next_ask_at == desk.clock.now() + TIMEOUT + Terms().schedule.poll_after
+    due = desk.clock.now() + TIMEOUT + Terms().schedule.poll_after
+    assert (await desk.attempt()).next_ask_at == due
     desk.first.blocked.set()
     await repeating
 
@@ -137,28 +135,25 @@ def refused(code: str) -> SubmitResult:
 )
 async def test_a_temporary_refusal_does_not_end_the_repeats(answer: SubmitResult) -> None:
     desk = Desk(Terms(repeats_within=WINDOW, timeout=TIMEOUT))
-    desk.first.results.extend([LOST, answer])
-    await desk.pay()
+    await desk.pay(LOST, answer)
     desk.first.statuses.extend([NOT_FOUND] * 4)
 
     for _ in range(60):
         await desk.wait(seconds=5)
 
     assert [each.repeated for each in desk.first.submits] == [False, True, True]
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert (attempt.outcome, attempt.submits, attempt.reason) == (Outcome.PENDING, 3, "")
 
 
 @pytest.mark.parametrize("code", ["400", "015", "016", "019", "S002"])
 async def test_a_refusal_of_the_request_itself_ends_the_repeats(code: str) -> None:
     desk = Desk(Terms(repeats_within=WINDOW, timeout=TIMEOUT))
-    desk.first.results.extend([LOST, refused(code)])
-    await desk.pay()
+    await desk.pay(LOST, refused(code))
     desk.first.statuses.extend([NOT_FOUND] * 40)
 
     for _ in range(60):
         await desk.wait(seconds=5)
 
     assert [each.repeated for each in desk.first.submits] == [False, True]
-    (attempt,) = await desk.attempts()
-    assert attempt.reason == f"a repeat was refused: said {code}"
+    assert (await desk.attempt()).reason == f"a repeat was refused: said {code}"

@@ -18,7 +18,7 @@ from sandbox_sim.records.ledger import LedgerQuery, Reason, transfer, wallet_of
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
-from tests.production.desk import CLEARING, COLLECTED, FAILED, LIVE, SUCCEEDED, Desk
+from tests.production.desk import CLEARING, COLLECTED, FAILED, LIVE, PAID, SUCCEEDED, Desk
 from tests.sample_records import SERVICE
 from tests.units import unit_of
 
@@ -34,8 +34,7 @@ async def paid(operation: Operation = Operation.COLLECT, **fields: Any) -> Desk:
     desk = Desk(**fields)
     if operation is Operation.PAYOUT:
         await desk.fund("15")
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
-    await desk.pay(operation=operation)
+    await desk.pay(PAID, operation=operation)
     return desk
 
 
@@ -94,7 +93,6 @@ async def test_the_success_of_a_reversed_payment_stays_in_the_timeline(desk: Des
     await taken_back(desk)
 
     found = await desk.transaction()
-    assert found is not None
     assert [each.status for each in found.timeline] == ["002", "000", "001"]
     assert found.decided_at is not None
     assert found.timeline[2].at == desk.clock.now() > found.decided_at
@@ -105,8 +103,7 @@ async def test_a_reversal_of_each_operation_moves_the_money_back(operation: Oper
     desk = Desk()
     await desk.fund("15")
     before = await desk.balances()
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
-    await desk.pay(operation=operation)
+    await desk.pay(PAID, operation=operation)
     assert await desk.balances() != before
 
     await taken_back(desk)
@@ -147,9 +144,7 @@ async def test_a_signed_reversal_of_a_network_without_status_query_counts() -> N
 
 async def test_a_reversal_that_the_daily_recheck_finds_counts() -> None:
     desk = await paid(terms=Terms(recheck_for=timedelta(days=3)))
-    desk.first.statuses.append(REVERSED)
-
-    await desk.wait(days=1)
+    await desk.query(REVERSED, days=1)
 
     assert await desk.status() is Status.FAILED
 
@@ -174,8 +169,7 @@ async def test_a_reversal_before_the_success_is_a_failure_and_the_late_success_i
 
 async def test_a_reversal_of_a_failed_payment_changes_nothing() -> None:
     desk = Desk()
-    desk.first.results.append(SubmitResult(Outcome.FAILED))
-    await desk.pay(operation=Operation.COLLECT)
+    await desk.pay(SubmitResult(Outcome.FAILED), operation=Operation.COLLECT)
 
     await taken_back(desk)
 
@@ -196,12 +190,9 @@ async def test_a_success_that_is_reported_after_a_reversal_waits_for_a_person(de
 
 
 async def test_a_reversal_moves_the_money_back_if_the_transaction_was_deleted(desk: Desk) -> None:
-    transaction = await desk.transaction()
-    assert transaction is not None
-    (attempt,) = await desk.attempts()
-    await unit_of(desk.store).delete_transaction(transaction)
+    await unit_of(desk.store).delete_transaction(await desk.transaction())
 
-    await desk.store.run(lambda unit: desk.asking.record(unit, attempt, REVERSED))
+    await desk.record(REVERSED)
 
     assert await desk.balances() == {}
     assert await callbacks(desk) == ["000/SUCCESS"]
@@ -263,11 +254,10 @@ class TestWithRefunds:
             await desk.refund()
 
     async def test_a_reversed_refund_may_be_made_again(self, desk: Desk) -> None:
-        desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
+        desk.first.results.append(PAID)
         made = (await desk.refund()).transaction
-        (attempt,) = await unit_of(desk.store).attempts_of(made.network_transaction_id)
 
-        await desk.store.run(lambda unit: desk.asking.record(unit, attempt, REVERSED))
+        await desk.record(REVERSED, made)
 
         assert await desk.status(made.transaction_id) is Status.FAILED
         assert await desk.balances() == {COLLECTED: Decimal("10.50"), CLEARING: Decimal("-10.50")}
@@ -277,10 +267,8 @@ class TestWithRefunds:
 
 async def test_a_reversal_takes_late_money_out_of_suspense_again() -> None:
     desk = Desk()
-    desk.first.results.append(SubmitResult(Outcome.FAILED))
-    await desk.pay(operation=Operation.COLLECT)
-    (attempt,) = await desk.attempts()
-    await desk.store.run(lambda unit: desk.asking.record(unit, attempt, SUCCEEDED))
+    await desk.pay(SubmitResult(Outcome.FAILED), operation=Operation.COLLECT)
+    await desk.record(SUCCEEDED)
     assert (await desk.balances())[SUSPENSE] == Decimal("10.50")
     await desk.wait(minutes=2)
 
@@ -291,8 +279,7 @@ async def test_a_reversal_takes_late_money_out_of_suspense_again() -> None:
 
 
 async def test_a_reversal_after_a_contradicting_failure_moves_no_further_money(desk: Desk) -> None:
-    (attempt,) = await desk.attempts()
-    await desk.store.run(lambda unit: desk.asking.record(unit, attempt, FAILED))
+    await desk.record(FAILED)
     before = await desk.balances()
     await desk.wait(minutes=2)
 

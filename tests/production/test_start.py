@@ -1,6 +1,7 @@
 """What the start of production refuses, and how networks are configured. D32, D39, D37."""
 
 import os
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -77,10 +78,8 @@ def networks(**values: Any) -> Any:
     ],
 )
 def test_an_unsafe_configuration_is_refused(values: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ConfigError, match=r".") as refused:
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
         production(**values)
-
-    assert sentence in str(refused.value)
 
 
 def test_all_errors_of_a_configuration_are_reported_at_once() -> None:
@@ -143,10 +142,8 @@ def test_a_network_is_made_with_its_settings() -> None:
     ids=["adapter", "setting", "file"],
 )
 def test_a_network_that_cannot_be_made_is_refused(table: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
         networks(networks={"bad": table})
-
-    assert sentence in str(refused.value)
 
 
 def test_secrets_come_from_the_environment_and_from_files(
@@ -235,10 +232,8 @@ def test_the_token_and_the_keys_of_clients_come_from_files(tmp_path: Path) -> No
     ids=["no file", "empty", "both tokens", "both keys", "no key file"],
 )
 def test_an_unreadable_secret_stops_the_start(values: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
         production(**values)
-
-    assert sentence in str(refused.value)
 
 
 @pytest.mark.decision("D39")
