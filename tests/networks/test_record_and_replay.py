@@ -25,7 +25,6 @@ from tests.records.samples import NOON
 pytestmark = pytest.mark.decision("D39")
 
 ACCOUNT = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
-A_SECOND = timedelta(seconds=1)
 
 
 class Opened:
@@ -40,7 +39,7 @@ class Opened:
 
     async def advance(self) -> None:
         """Move the clock by one second, and let the adapter send what is due."""
-        self.clock.move_to(self.clock.now() + A_SECOND)
+        self.clock.move_to(self.clock.now() + timedelta(seconds=1))
         for _ in range(10):
             await self.clock.pause(0)
 

@@ -63,7 +63,7 @@ class AcmeDialect(WithoutTokens):
         return unquote(request.path.removeprefix(f"{PATH}/")) if is_query else None
 
     def taken(self, request: HttpRequest, *, repeated: bool) -> HttpReply:
-        return reply((200, {"payment": {"state": "NEW", "id": self._id(request)}}))
+        return reply((200, {"payment": {"state": "NEW", "id": json.loads(request.body)["id"]}}))
 
     def decided_at_once(self, request: HttpRequest, decided: Decided) -> HttpReply:
         return reply((200, self._document(decided)))
@@ -89,10 +89,6 @@ class AcmeDialect(WithoutTokens):
             Signature.REWRITTEN: signed(compacted(body)),
         }[signature]
         return notification(decided.request.attempt_id, {"X-Acme-Signature": given}, body)
-
-    @staticmethod
-    def _id(request: HttpRequest) -> object:
-        return json.loads(request.body)["id"]
 
     @staticmethod
     def _document(decided: Decided) -> dict[str, object]:

@@ -19,8 +19,7 @@ from smpp34 import DeliverSm, SubmitSm, Tlv
 
 from sandbox_sim.testing.network_contract.peer import OTHER_SIDE
 
-SUBMIT_SM, DELIVER_SM, UNBIND, BIND, ENQUIRE_LINK = 0x04, 0x05, 0x06, 0x09, 0x15
-DATA_SM: Final = 0x103
+SUBMIT_SM, DELIVER_SM, UNBIND, BIND, ENQUIRE_LINK, DATA_SM = 0x04, 0x05, 0x06, 0x09, 0x15, 0x103
 ANSWER: Final = 0x80000000
 RECEIPT: Final = 0x04
 RTHROTTLED, RMSGQFUL, RSYSERR, RINVDSTADR = 0x58, 0x14, 0x08, 0x0B
@@ -132,11 +131,11 @@ class FakeSmsc:
         self._acknowledged[self._sequence] = found
         return found
 
-    def receipt(self, message_id: str, state: str = "DELIVRD", **tlvs: Any) -> asyncio.Future[int]:
+    def receipt(self, message_id: str, state: str = "DELIVRD") -> asyncio.Future[int]:
         """Send the receipt of a message."""
         times = "submit date:2601010900 done date:2601010901"
         return self.deliver(
-            f"id:{message_id} sub:001 dlvrd:001 {times} stat:{state} err:000 text:Hello", **tlvs
+            f"id:{message_id} sub:001 dlvrd:001 {times} stat:{state} err:000 text:Hello"
         )
 
     def ask(self, command: int) -> None:

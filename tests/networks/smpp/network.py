@@ -14,7 +14,7 @@ from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import NetworkEnvironment, SubmitRequest, SubmitResult
 from sandbox_sim.records.reports import Outcome
 from tests.networks.fakes import KeptEvents, request
-from tests.networks.smpp.fake_smsc import FakeSmsc
+from tests.networks.smpp.fake_smsc import Broken, FakeSmsc
 from tests.stepped_clock import SteppedClock
 
 TIMEOUT_S: Final = 10.0
@@ -30,8 +30,8 @@ def sms(text: str = "Hello", **fields: Any) -> SubmitRequest:
     return request(Operation.SMS, text=text, **fields)
 
 
-def long_sms(parts: int = 3, **fields: Any) -> SubmitRequest:
-    return sms("abc" * 51 * parts, **fields)
+def long_sms(parts: int = 3) -> SubmitRequest:
+    return sms("abc" * 51 * parts)
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -57,6 +57,13 @@ class Sending:
 
     def begin(self, asked: SubmitRequest | None = None) -> "asyncio.Task[SubmitResult]":
         return asyncio.create_task(self.smpp.submit(asked or sms()))
+
+    async def begin_unanswered(self) -> "asyncio.Task[SubmitResult]":
+        """Begin a submit that reaches the SMSC and gets no answer."""
+        self.smsc.replies.append(Broken.SILENCE)
+        submitting = self.begin()
+        await until(lambda: self.smsc.silences)
+        return submitting
 
     async def pass_pause(self) -> float:
         """Let the next pause pass, except one between two `enquire_link`; returns its seconds."""

@@ -9,14 +9,7 @@ import pytest
 import trustme
 
 from sandbox_sim.records.reports import Outcome
-from tests.networks.smpp.fake_smsc import (
-    ENQUIRE_LINK,
-    RTHROTTLED,
-    UNBIND,
-    Broken,
-    FakeSmsc,
-    written,
-)
+from tests.networks.smpp.fake_smsc import ENQUIRE_LINK, RTHROTTLED, UNBIND, FakeSmsc, written
 from tests.networks.smpp.network import TIMEOUT_S, Sending, sending, sending_to_fake, until
 from tests.turns import turns
 
@@ -120,9 +113,8 @@ async def test_an_answered_enquire_link_keeps_the_bind() -> None:
 async def test_an_unanswered_enquire_link_causes_a_new_bind() -> None:
     async with sending_to_fake(enquire_link_s=40) as each:
         each.smsc.is_silent = True
-        each.smsc.replies.append(Broken.SILENCE)
-        submitting = each.begin()
-        await until(lambda: each.smsc.silences and 40 in each.clock.waiting)
+        submitting = await each.begin_unanswered()
+        await until(lambda: 40 in each.clock.waiting)
         each.clock.advance(TIMEOUT_S)
         assert (await submitting).outcome is Outcome.UNKNOWN
         each.clock.advance(40)

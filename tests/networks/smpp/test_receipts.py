@@ -11,7 +11,6 @@ from sandbox_sim.ports.network import Notification, UnreadableNotification
 from sandbox_sim.records.reports import Outcome
 from tests.live_records import raw_notification
 from tests.networks.fakes import KeptEvents, query
-from tests.networks.smpp.fake_smsc import Broken
 from tests.networks.smpp.network import Sending, sending_to_fake, until
 from tests.turns import turns
 
@@ -202,10 +201,8 @@ async def test_a_receipt_above_the_limit_of_saves_at_once_gets_a_temporary_error
 
 
 async def test_a_receipt_may_come_before_the_answer_twice_and_out_of_order(each: Sending) -> None:
-    each.smsc.replies.append(Broken.SILENCE)
     each.smsc.ids.append("9")
-    submitting = each.begin()
-    await until(lambda: each.smsc.silences)
+    submitting = await each.begin_unanswered()
     for state in ("DELIVRD", "ENROUTE", "DELIVRD"):
         assert await each.smsc.receipt("9", state) == 0
     each.smsc.answer_late()

@@ -134,9 +134,7 @@ async def test_a_lost_connection_is_one_network_fault_for_all_waiting_submits(
 
 
 async def test_a_late_answer_is_unknown_and_still_counts_when_it_comes(each: Sending) -> None:
-    each.smsc.replies.append(Broken.SILENCE)
-    submitting = each.begin()
-    await until(lambda: each.smsc.silences)
+    submitting = await each.begin_unanswered()
     each.clock.advance(TIMEOUT_S)
     result = await submitting
     assert (result.outcome, result.reason) == (Outcome.UNKNOWN, "no answer within 10 s")
@@ -154,9 +152,7 @@ async def test_a_late_answer_is_unknown_and_still_counts_when_it_comes(each: Sen
 
 
 async def test_a_refusal_that_comes_too_late_fails_the_message(each: Sending) -> None:
-    each.smsc.replies.append(Broken.SILENCE)
-    submitting = each.begin()
-    await until(lambda: each.smsc.silences)
+    submitting = await each.begin_unanswered()
     each.clock.advance(TIMEOUT_S)
     await submitting
 
@@ -310,9 +306,7 @@ async def test_the_journal_has_each_part_without_the_text_and_no_secret(
 
 
 async def test_close_unbinds_and_ends_waiting_submits_as_unknown(each: Sending) -> None:
-    each.smsc.replies.append(Broken.SILENCE)
-    submitting = each.begin()
-    await until(lambda: each.smsc.silences)
+    submitting = await each.begin_unanswered()
 
     await each.smpp.close()
 
