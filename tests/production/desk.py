@@ -61,11 +61,13 @@ from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.response_codes import Reply
 from sandbox_sim.values.vocabulary import Wallet
 from tests.fakes import FailingStore
+from tests.live_records import raw_notification
 from tests.sample_records import SERVICE, every, transaction, violations
 from tests.turns import idle
 from tests.units import unit_of
 
 LIVE = ServiceMode.PRODUCTION
+VALID = {"x-signature": "valid"}
 PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
 AVAILABLE, HELD = "service/55/payout/GHS available", "service/55/payout/GHS pending"
 COLLECTED, CLEARING = "service/55/collection/GHS available", "network/first/clearing/GHS"
@@ -123,7 +125,7 @@ class ScriptedNetwork:
         return self.statuses.popleft() if self.statuses else StatusResult(Outcome.PENDING)
 
     def verify(self, raw: RawNotification) -> bool:
-        return raw.headers.get("x-signature") == "valid"
+        return raw.headers.get("x-signature") == VALID["x-signature"]
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
         if self.notification is None:
@@ -299,6 +301,25 @@ class Desk:
         assert found is not None
         return found
 
+    async def notify(
+        self,
+        outcome: Outcome = Outcome.SUCCEEDED,
+        *,
+        attempt_id: str | None = None,
+        reference: str = "",
+        **fields: Any,
+    ) -> None:
+        """Receive and read a notification of the first network.
+
+        It is signed and about the only attempt; `fields` replace those of the raw notification.
+        """
+        if attempt_id is None:
+            attempt_id = (await self.attempt()).id
+        self.first.notification = Notification(outcome, attempt_id, reference)
+        plain = {"network": "first", "headers": VALID, "received_at": self.clock.now()}
+        await self.notifications.receive(raw_notification(**{**plain, **fields}))
+        await self.run_due()
+
     async def callbacks(self) -> Sequence[CallbackRecord]:
         return await unit_of(self.store).list_callbacks(every(SERVICE))
 
@@ -312,3 +333,10 @@ class Desk:
             texts[f"{account} available"] = balance.available
             texts[f"{account} pending"] = balance.pending
         return {name: amount for name, amount in texts.items() if amount}
+
+
+async def collected(**fields: Any) -> Desk:
+    """A desk with one successful collection, T1, of 10.50."""
+    desk = Desk(**fields)
+    await desk.pay(PAID, operation=Operation.COLLECT)
+    return desk

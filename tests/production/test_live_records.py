@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.ports.network import Notification, StatusResult
+from sandbox_sim.ports.network import StatusResult
 from sandbox_sim.production.attempt_views import Stuck, open_because
 from sandbox_sim.production.manual_actions import Decision
 from sandbox_sim.production.registry import ConfiguredNetwork, Networks
 from sandbox_sim.records.attempts import PollingSchedule, Terms
-from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.records.ledger import AccountKind
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
-from tests.production.desk import FAILED, LOST, NOT_SENT, SIGNED, SUCCEEDED, Desk, raising
+from tests.production.desk import FAILED, LOST, NOT_SENT, SIGNED, SUCCEEDED, VALID, Desk, raising
 from tests.production.samples import NOON, attempt
 from tests.sample_records import SERVICE
 
@@ -30,14 +29,6 @@ async def waiting(desk: Desk) -> list[tuple[str, list[str]]]:
 async def timeline(desk: Desk) -> Any:
     attempt = await desk.attempt()
     return await desk.records.transaction(attempt.network_transaction_id)
-
-
-async def notify(desk: Desk, outcome: Outcome, body: bytes = b"{}", **fields: Any) -> None:
-    desk.first.notification = Notification(outcome, **fields)
-    headers = {"x-signature": "valid", "authorization": "Bearer secret"}
-    at = desk.clock.now()
-    await desk.notifications.receive(RawNotification("first", "POST", "A", "", headers, body, at))
-    await desk.run_due()
 
 
 async def test_an_open_attempt_waits_for_a_person_after_polling_gave_up(
@@ -167,7 +158,7 @@ async def test_a_contradiction_waits_until_a_person_settles_it(desk: Desk) -> No
     await desk.pay()
     attempt = await desk.attempt()
     await desk.query(SUCCEEDED, seconds=15)
-    await notify(desk, Outcome.FAILED, attempt_id=attempt.id)
+    await desk.notify(Outcome.FAILED)
 
     reason = "contradiction: notification says failed after succeeded"
     assert await waiting(desk) == [("T1", [reason])]
@@ -182,16 +173,12 @@ async def test_a_contradiction_is_listed_although_its_transaction_is_gone(desk: 
     """NOT_SENT keeps no transaction; money that moves all the same must not go unseen."""
     reply = await desk.pay(NOT_SENT)
     assert reply.code == "500"
-    attempt_id = desk.first.submits[0].attempt_id
-    await notify(desk, Outcome.SUCCEEDED, attempt_id=attempt_id)
+    await desk.notify()
 
     (found,) = await desk.records.waiting()
 
-    assert (found["transaction_id"], found["service_id"], found["amount"]) == (
-        "T1",
-        SERVICE,
-        "10.50",
-    )
+    assert (found["transaction_id"], found["service_id"]) == ("T1", SERVICE)
+    assert found["amount"] == "10.50"
     assert found["waiting"] == ["contradiction: notification says succeeded after not_sent"]
     unknown = ("reference", "nw", "party", "payment_mode", "callback_url")
     assert [found[each] for each in unknown] == [""] * 5
@@ -209,22 +196,16 @@ async def test_the_timeline_has_every_exchange_and_notification_without_secrets(
     await desk.pay()
     attempt = await desk.attempt()
     body = b'{"status": "OK", "card": "4111111111111111"}'
-    await notify(desk, Outcome.SUCCEEDED, body, attempt_id=attempt.id)
+    await desk.notify(body=body, headers={**VALID, "authorization": "Bearer secret"}, query="")
 
     shown = await timeline(desk)
 
     (seen,) = shown["attempts"]
-    assert (seen["network"], seen["reference"], seen["outcome"]) == (
-        "first",
-        attempt.reference,
-        "succeeded",
-    )
+    assert (seen["network"], seen["reference"]) == ("first", attempt.reference)
+    assert seen["outcome"] == "succeeded"
     (came,) = seen["exchanges"]
-    assert (came["purpose"], came["method"], came["url"]) == (
-        "notification",
-        "POST",
-        "/_networks/first/A",
-    )
+    assert came["purpose"] == "notification"
+    assert (came["method"], came["url"]) == ("PUT", "/_networks/first/A1")
     assert came["request_headers"]["authorization"] == "***"
     assert "4111111111111111" not in came["request_body"]
 

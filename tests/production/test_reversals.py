@@ -4,21 +4,28 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
 from sandbox_sim.operations import Operation
 from sandbox_sim.payments.queries import LiveQueries
 from sandbox_sim.payments.refunds import RefundRefused
-from sandbox_sim.ports.network import Notification, StatusResult, SubmitResult
+from sandbox_sim.ports.network import StatusResult, SubmitResult
 from sandbox_sim.records.attempts import Terms
-from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.records.ledger import LedgerQuery, Reason, transfer, wallet_of
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
-from tests.production.desk import CLEARING, COLLECTED, FAILED, LIVE, PAID, SUCCEEDED, Desk
+from tests.production.desk import (
+    CLEARING,
+    COLLECTED,
+    FAILED,
+    LIVE,
+    PAID,
+    SUCCEEDED,
+    Desk,
+    collected,
+)
 from tests.sample_records import SERVICE
 from tests.units import unit_of
 
@@ -29,23 +36,11 @@ SUSPENSE = "suspense/GHS"
 pytestmark = pytest.mark.decision("D45")
 
 
-async def paid(operation: Operation = Operation.COLLECT, **fields: Any) -> Desk:
-    """A desk with one payment that succeeded at once, T1 of 10.50."""
-    desk = Desk(**fields)
-    if operation is Operation.PAYOUT:
-        await desk.fund("15")
-    await desk.pay(PAID, operation=operation)
-    return desk
-
-
 async def notified(
     desk: Desk, outcome: Outcome = Outcome.REVERSED, *, signature: str = "valid"
 ) -> None:
     """Receive a notification, and run the status query that it causes."""
-    desk.first.notification = Notification(outcome, attempt_id=(await desk.attempts())[0].id)
-    headers, at = {"x-signature": signature}, desk.clock.now()
-    await desk.notifications.receive(RawNotification("first", "POST", "", "", headers, b"{}", at))
-    await desk.run_due()
+    await desk.notify(outcome, headers={"x-signature": signature})
     await desk.run_due()
 
 
@@ -68,7 +63,7 @@ async def waiting(desk: Desk) -> list[str]:
 
 @pytest.fixture
 async def desk() -> Desk:
-    return await paid()
+    return await collected()
 
 
 async def test_a_reversed_collection_is_001_with_its_reason_and_a_callback(desk: Desk) -> None:
@@ -134,7 +129,7 @@ async def test_a_notification_of_a_reversal_causes_only_a_query(desk: Desk, sign
 
 
 async def test_a_signed_reversal_of_a_network_without_status_query_counts() -> None:
-    desk = await paid(has_status=False)
+    desk = await collected(has_status=False)
 
     await notified(desk)
 
@@ -143,7 +138,7 @@ async def test_a_signed_reversal_of_a_network_without_status_query_counts() -> N
 
 
 async def test_a_reversal_that_the_daily_recheck_finds_counts() -> None:
-    desk = await paid(terms=Terms(recheck_for=timedelta(days=3)))
+    desk = await collected(terms=Terms(recheck_for=timedelta(days=3)))
     await desk.query(REVERSED, days=1)
 
     assert await desk.status() is Status.FAILED
@@ -211,7 +206,7 @@ class TestWalletThatDoesNotCoverTheReversal:
     @pytest.fixture
     async def short(self) -> Desk:
         """A collection of 10.50 of which 4 were spent since."""
-        desk = await paid()
+        desk = await collected()
         account, now = wallet_of(LIVE, SERVICE, Wallet.COLLECTION), desk.clock.now()
         spent = transfer(Reason.SPENT, account, Decimal(4), "", now, network="first")
         await unit_of(desk.store).add_transfer(spent)
