@@ -48,7 +48,7 @@ class TestHubtelByHttpJson(NetworkContract):
         return http_peer(HubtelDialect())
 
 
-class TestTheExampleOfHttpJson(NetworkContract):
+class TestExampleOfHttpJson(NetworkContract):
     def peer(self) -> PeerFactory:
         return http_peer(AcmeDialect())
 
@@ -69,7 +69,7 @@ async def recording_peer() -> AsyncIterator[Peer]:
             assert [name for name, text in cassettes.items() if seen in text] == []
 
 
-class TestUpstreamThatRecords(NetworkContract):
+class TestRecordingUpstream(NetworkContract):
     def peer(self) -> PeerFactory:
         return recording_peer()
 

@@ -84,7 +84,7 @@ def test_the_number_decides_and_the_233_form_is_taken_by_setting(
 
 @pytest.mark.decision("D11")
 @pytest.mark.parametrize("operation", MOBILE)
-def test_the_network_must_match_the_prefix_only_by_setting(operation: Operation) -> None:
+def test_the_network_must_match_the_prefix_only_with_the_setting(operation: Operation) -> None:
     matching = Behaviour(match_network=True)
     refused = answer(operation, matching, nw="VOD")
 

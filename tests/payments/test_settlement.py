@@ -1,4 +1,4 @@
-"""The begin of a transaction, and jobs that have nothing to settle or no key to sign with."""
+"""The beginning of a transaction, and jobs that have nothing to settle or no key to sign with."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -241,7 +241,7 @@ async def test_a_network_with_too_many_abandoned_calls_is_not_called_until_some_
         assert (await again).outcome is Outcome.PENDING
 
 
-async def test_a_result_that_a_cancelled_call_still_gives_counts(
+async def test_a_result_that_a_cancelled_call_still_returns_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     taken = SubmitResult(Outcome.PENDING, network_id="N1")

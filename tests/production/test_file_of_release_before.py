@@ -164,7 +164,7 @@ async def test_an_open_payment_is_queried_within_an_hour(sandbox: Sandbox, far: 
     assert sorted(far.callbacks) == ["T1", "T2"]
 
 
-async def test_the_notifications_lose_their_secrets(sandbox: Sandbox, file: Path) -> None:
+async def test_the_kept_notifications_lose_their_secrets(sandbox: Sandbox, file: Path) -> None:
     await settled(sandbox, seconds=1)
     await sandbox.stop()
 

@@ -1,4 +1,4 @@
-"""SMS of mode P: queued, charged, sent over a network, refunded where it fails (D32, D39)."""
+"""SMS of mode P: queued, charged, sent over a network, refunded if it fails (D32, D39)."""
 
 import asyncio
 from dataclasses import replace
@@ -148,7 +148,7 @@ async def test_the_messages_of_a_bulk_are_not_all_sent_again_at_once() -> None:
     assert max(counts) < 10
 
 
-async def test_the_rest_of_a_bulk_is_not_refunded_because_the_breaker_opens() -> None:
+async def test_an_open_breaker_does_not_refund_the_rest_of_a_bulk() -> None:
     desk = await a_desk(100)
     desk.first.results.extend([LOST] * 5)
     desk.second.results.extend([NOT_SENT] * 5)
@@ -179,7 +179,7 @@ async def test_a_message_is_refunded_after_five_minutes_without_a_network(desk: 
     assert (await desk.balances())[UNITS] == 10
 
 
-async def test_the_next_network_is_tried_only_where_nothing_was_sent(desk: Desk) -> None:
+async def test_the_next_network_is_tried_only_if_nothing_was_sent(desk: Desk) -> None:
     desk.first.results.append(NOT_SENT)
     await send(desk)
     await desk.run_due()

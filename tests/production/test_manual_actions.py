@@ -200,7 +200,7 @@ async def test_a_settlement_that_did_not_need_force_is_not_kept_as_forced(desk: 
     assert not kept.forced
 
 
-async def test_an_outcome_from_the_status_query_goes_before_the_settlement(desk: Desk) -> None:
+async def test_an_outcome_from_the_status_query_prevails_over_the_settlement(desk: Desk) -> None:
     await pay_out(desk)
     with pytest.raises(IllegalSettlement, match="first says succeeded, which decides it"):
         await settle(desk, Status.FAILED, SUCCEEDED, force=True)
@@ -219,7 +219,7 @@ async def test_an_outcome_from_the_status_query_goes_before_the_settlement(desk:
         (FAILED, Status.FAILED, None),
     ],
 )
-async def test_an_outcome_equal_to_the_settlement_counts_as_the_networks(
+async def test_an_outcome_that_equals_the_settlement_is_credited_to_the_network(
     desk: Desk, answer: StatusResult, to: Status, amount: Decimal | None
 ) -> None:
     await desk.pay()

@@ -26,7 +26,7 @@ def events_of(desk: Desk) -> NetworkEvents:
 
 
 async def sent(desk: Desk, pages: int = 3) -> str:
-    """Send a message of so many pages; returns the id of its attempt."""
+    """Send a message of this many pages; returns the id of its attempt."""
     await send(desk, msg_body="x" * 153 * pages)
     await desk.run_due()
     return desk.first.submits[-1].attempt_id

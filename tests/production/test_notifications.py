@@ -139,7 +139,7 @@ async def test_a_notification_over_the_connection_of_an_adapter_applies(desk: De
     assert await desk.status() is Status.CANCELLED
 
 
-async def test_the_attempt_id_in_a_notification_goes_before_the_reference() -> None:
+async def test_the_attempt_id_in_a_notification_prevails_over_the_reference() -> None:
     desk = Desk()
     for transaction_id in ("T1", "T2"):
         await desk.pay(transaction_id=transaction_id)
@@ -240,7 +240,7 @@ async def test_a_notification_whose_signature_check_raises_is_unproven(
 
 
 @pytest.mark.parametrize("broken", ["parse", "apply"])
-async def test_a_notification_that_cannot_be_applied_is_tried_thrice_and_then_listed(
+async def test_a_notification_that_cannot_be_applied_is_listed_after_three_tries(
     desk: Desk, broken: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     if broken == "parse":
@@ -324,7 +324,7 @@ async def test_clean_up_scrubs_old_secrets_and_deletes_old_notifications() -> No
     assert [each.state for each in await stored(desk)] == [NotificationState.NEW]
 
 
-async def test_exchanges_are_saved_in_the_background_even_after_the_store_was_away() -> None:
+async def test_exchanges_are_saved_in_the_background_even_after_a_store_failure() -> None:
     clock = WatchedClock()
     desk = Desk(clock=clock)
     exchanges = ExchangeLog(desk.store, clock)

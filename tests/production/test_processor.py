@@ -135,7 +135,7 @@ async def test_a_card_number_is_sent_and_not_saved(desk: Desk) -> None:
     assert read(saved) == replace(submitted, party="", repeated=True)
 
 
-async def test_a_payout_is_held_and_a_short_one_is_402(desk: Desk) -> None:
+async def test_a_payout_is_held_and_another_above_the_balance_is_402(desk: Desk) -> None:
     await desk.fund("15")
 
     first = await desk.pay(**PAYOUT)

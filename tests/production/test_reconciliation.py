@@ -68,7 +68,7 @@ def test_a_row_may_name_the_identifier_of_the_network(reference: str) -> None:
 @pytest.mark.parametrize(
     "fields", [{"amount": Decimal("10.51")}, {"amount": Decimal(0)}, {"currency": "USD"}]
 )
-def test_another_amount_or_currency_is_different(fields: dict[str, Any]) -> None:
+def test_a_row_with_another_amount_or_currency_is_different(fields: dict[str, Any]) -> None:
     found = reconcile([row(**fields)], [ours(brings_money=True)])
 
     assert [each.attempt.id for each in found.different] == ["A-R1"]
@@ -144,7 +144,7 @@ class TestReversals:
         assert "sandbox-sim transactions ask 55 T-R1" in wrong.step.how
         assert not found.agrees
 
-    def test_money_out_that_came_back_has_the_other_sign(self) -> None:
+    def test_a_payout_that_came_back_has_the_opposite_sign(self) -> None:
         rows = [row(2, amount="10.50"), row(3, amount="-10.50")]
 
         found = reconcile(rows, [ours()])

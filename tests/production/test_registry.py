@@ -35,7 +35,7 @@ async def desk_with_a_due_probe() -> Desk:
     return desk
 
 
-async def test_after_five_network_faults_the_backup_gets_the_payments(
+async def test_the_backup_gets_the_payments_after_five_network_faults(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     await desk.fund_airtime("500")
@@ -49,7 +49,7 @@ async def test_after_five_network_faults_the_backup_gets_the_payments(
 
 
 @pytest.mark.parametrize("answer", [DECLINED, SubmitResult(Outcome.UNKNOWN, reason="HTTP 302")])
-async def test_an_answer_without_a_network_fault_starts_the_count_again(
+async def test_an_answer_without_a_network_fault_resets_the_count_of_faults(
     desk: Desk, answer: SubmitResult
 ) -> None:
     await submit(desk, *[LOST] * 4, answer, *[LOST] * 4)
@@ -57,7 +57,7 @@ async def test_an_answer_without_a_network_fault_starts_the_count_again(
     assert state(desk) is BreakerState.CLOSED
 
 
-async def test_a_submit_that_fails_on_our_side_changes_no_count(desk: Desk) -> None:
+async def test_a_submit_that_fails_on_our_side_keeps_the_count_of_faults(desk: Desk) -> None:
     await submit(desk, *[LOST] * 4, OURS, LOST)
 
     assert state(desk) is BreakerState.OPEN

@@ -101,7 +101,7 @@ async def test_a_message_that_a_repeat_could_duplicate_waits_for_a_person(
     assert len(sent.network.submits) == 1
 
 
-async def test_a_message_that_is_queued_after_the_restore_goes_out_at_once(sent: Sent) -> None:
+async def test_a_message_that_is_queued_after_the_restore_is_sent_at_once(sent: Sent) -> None:
     async with sent.restored() as desk:
         await send(desk)
     async with sent.restored() as desk:

@@ -241,7 +241,7 @@ class TestWalletThatDoesNotCoverTheReversal:
         assert await short.balances() == before
 
 
-class TestWithRefunds:
+class TestReversalWithRefunds:
     async def test_a_reversed_collection_is_not_refunded(self, desk: Desk) -> None:
         await taken_back(desk)
 

@@ -1,4 +1,4 @@
-"""Which network an operation goes to."""
+"""The network that an operation goes to."""
 
 import pytest
 

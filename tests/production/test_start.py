@@ -1,4 +1,4 @@
-"""What the start of production refuses, and how networks are configured. D32, D39, D37."""
+"""Configurations that the start of production refuses, and settings of networks. D32, D39, D37."""
 
 import os
 import re
@@ -111,7 +111,7 @@ def test_a_safe_configuration_is_accepted(tmp_path: Path) -> None:
     settings_from({"tls_terminated": True}, "test")
 
 
-def test_a_client_of_mode_p_is_served_in_production_only() -> None:
+def test_a_client_of_mode_p_is_served_only_in_production() -> None:
     served = production().clients()["live_key"].served
     refused = settings_from({"credentials": [LIVE]}, "test").clients()["live_key"].served
 

@@ -41,7 +41,7 @@ SUBMIT: dict[str, Any] = {
         (reply(200, state="BUSY"), Outcome.NOT_SENT, ""),
         (reply(200, state=True), Outcome.PENDING, ""),
         (reply(200, state=7), Outcome.PENDING, ""),
-        # Words of no table, also where the status is in one.
+        # Words of no table, even with a status that is in one.
         (reply(200, state="new"), Outcome.UNKNOWN, ""),
         (reply(202, state="HELD"), Outcome.UNKNOWN, ""),
         (reply(400, state="HELD"), Outcome.UNKNOWN, ""),

@@ -24,7 +24,7 @@ SYSTEM_ID, PASSWORD = "shop", "smscpass"
 def node_modules(config: pytest.Config) -> Path:
     """The folder with the npm package, installed once into pytest's cache.
 
-    The test skips or fails where node, npm or the cache is missing, or where the package cannot be
+    The test skips or fails if node, npm or the cache is missing, or if the package cannot be
     installed.
     """
     if not hasattr(config, "cache"):

@@ -158,7 +158,7 @@ async def test_octets_that_are_not_a_pdu_end_the_connection(each: Sending, octet
     assert len(each.smsc.binds) == 2
 
 
-async def test_with_tls_the_certificate_of_the_smsc_is_checked(
+async def test_the_certificate_of_the_smsc_is_checked_with_tls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     authority, theirs = trustme.CA(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

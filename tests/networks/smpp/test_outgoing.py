@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.decision("D23"), pytest.mark.decision("D39")]
 
 
 @given(st.text(min_size=1, max_size=800))
-def test_a_message_goes_out_in_as_many_parts_as_are_charged(text: str) -> None:
+def test_a_message_is_sent_in_as_many_parts_as_are_charged(text: str) -> None:
     parts = parts_of(sms(text), AUTO, 7)
 
     assert len(parts) == measure(text).page_count

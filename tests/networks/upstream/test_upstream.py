@@ -255,7 +255,7 @@ async def test_027_means_not_found_only_while_the_payment_cannot_be_forgotten(
     assert result == StatusResult(Outcome.UNKNOWN, found=found, reason="said")
 
 
-def test_a_request_may_be_repeated_within_ten_minutes_where_repeats_are_rejected() -> None:
+def test_a_request_may_be_repeated_for_ten_minutes_if_duplicates_are_rejected() -> None:
     def within(**settings: Any) -> timedelta | None:
         made = upstream({"base_url": "http://127.0.0.1:9", **SETTINGS, **settings}, environment())
         return made.capabilities.repeats_within
