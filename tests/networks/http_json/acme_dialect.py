@@ -18,6 +18,7 @@ from sandbox_sim.testing.network_contract import (
     Submitted,
 )
 from sandbox_sim.values import peer_input
+from tests.networks.fakes import signature_of
 from tests.networks.http_json.dialects import WithoutTokens, compacted, notification, present
 from tests.networks.http_json.fake_networks import adapter, documented, reply
 
@@ -81,13 +82,7 @@ class AcmeDialect(WithoutTokens):
 
     def notification(self, decided: Decided, signature: Signature) -> RawNotification | None:
         body = json.dumps(self._document(decided), indent=1).encode()
-        given = {
-            Signature.GOOD: signed(body),
-            Signature.ABSENT: "",
-            Signature.WRONG: "0" * 64,
-            Signature.OTHER_KEY: signed(body, "another key"),
-            Signature.REWRITTEN: signed(compacted(body)),
-        }[signature]
+        given = signature_of(signature, signed, KEY, body, compacted(body))
         return notification(decided.request.attempt_id, {"X-Acme-Signature": given}, body)
 
     @staticmethod
@@ -99,6 +94,6 @@ class AcmeDialect(WithoutTokens):
         return {"payment": present(state=state, id=echo.reference, amount=amount, number=7)}
 
 
-def signed(body: bytes, key: str = KEY) -> str:
+def signed(body: bytes, key: str) -> str:
     """The signature of a webhook."""
     return hmac.new(key.encode(), body, hashlib.sha256).hexdigest()

@@ -19,6 +19,7 @@ from sandbox_sim.testing.network_contract import (
     Submitted,
 )
 from sandbox_sim.values import peer_input
+from tests.networks.fakes import signature_of
 from tests.networks.http_json.fake_networks import adapter, asked, documented, module, reply
 from tests.records.samples import NOON
 
@@ -109,15 +110,8 @@ class PaystackDialect(WithoutTokens):
         event = "charge.failed" if failed else "charge.success"
         _, headers, body = self.fake.webhook(self._data(decided), event)
         (name,) = headers
-        digest = headers[name]
-        rewritten = compacted(body)
-        given = {
-            Signature.GOOD: digest,
-            Signature.ABSENT: "",
-            Signature.WRONG: "0" * 128,
-            Signature.OTHER_KEY: paystack.signature(body, "another key"),
-            Signature.REWRITTEN: paystack.signature(rewritten, paystack.KEY),
-        }[signature]
+        sign = paystack.signature
+        given = signature_of(signature, sign, paystack.KEY, body, compacted(body))
         return notification("", {name: given}, body)
 
     def _data(self, decided: Decided) -> dict[str, object]:
