@@ -13,17 +13,7 @@ from sandbox_sim.records.attempts import KeptDecision
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
-from tests.production.desk import (
-    AVAILABLE,
-    CLEARING,
-    COLLECTED,
-    FAILED,
-    LOST,
-    NOT_FOUND,
-    PAYOUT,
-    SUCCEEDED,
-    Desk,
-)
+from tests.production.desk import AVAILABLE, FAILED, LOST, NOT_FOUND, PAYOUT, SUCCEEDED, Desk
 from tests.units import unit_of
 
 SILENT = StatusResult(Outcome.UNKNOWN, reason="no answer")
@@ -90,7 +80,7 @@ async def test_a_confirmed_part_is_posted_and_the_rest_is_returned(desk: Desk) -
 
     assert settled.transaction.payment.amount == Decimal("10.50")
     assert await available(desk) == 7
-    assert await desk.balances() == {AVAILABLE: 7, CLEARING: -7}
+    assert await desk.balances() == {AVAILABLE: 7, "network/first/clearing/GHS": -7}
     (attempt,), (kept,) = await desk.attempts(), await decisions(desk)
     assert (attempt.amount, attempt.confirmed_amount) == (Decimal("10.50"), Decimal(8))
     assert attempt.network_id == kept.network_id == "N1"
@@ -104,7 +94,7 @@ async def test_a_collection_is_credited_with_the_confirmed_amount(desk: Desk, am
     await desk.pay()
     await settle(desk, Status.SUCCESSFUL, SILENT, amount=Decimal(amount))
 
-    assert (await desk.balances())[COLLECTED] == Decimal(amount)
+    assert (await desk.balances())["service/55/collection/GHS available"] == Decimal(amount)
 
 
 async def test_a_network_id_settles_only_one_payment(desk: Desk) -> None:

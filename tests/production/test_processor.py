@@ -15,19 +15,7 @@ from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
-from tests.production.desk import (
-    AVAILABLE,
-    CLEARING,
-    COLLECTED,
-    HELD,
-    LOST,
-    NOT_SENT,
-    PAID,
-    PAYOUT,
-    REFUSED,
-    TAKES_ALL,
-    Desk,
-)
+from tests.production.desk import AVAILABLE, HELD, LOST, NOT_SENT, PAID, PAYOUT, REFUSED, Desk
 from tests.sample_records import SERVICE
 from tests.units import unit_of
 
@@ -74,7 +62,10 @@ async def test_a_success_is_final_and_has_its_callback(desk: Desk) -> None:
     assert found.status is Status.SUCCESSFUL
     assert callback.mode is ServiceMode.PRODUCTION
     assert "000/SUCCESS" in callback.body
-    assert await desk.balances() == {COLLECTED: Decimal("10.50"), CLEARING: Decimal("-10.50")}
+    assert await desk.balances() == {
+        "service/55/collection/GHS available": Decimal("10.50"),
+        "network/first/clearing/GHS": Decimal("-10.50"),
+    }
 
 
 async def test_a_success_of_another_amount_stays_open(
@@ -190,7 +181,7 @@ async def test_a_second_network_is_tried_only_if_nothing_was_sent() -> None:
     assert (len(desk.first.submits), len(desk.second.submits)) == (2, 1)
 
 
-@pytest.mark.parametrize("answer", [SubmitResult(Outcome.REFUSED, code="019"), PAID])
+@pytest.mark.parametrize("answer", [REFUSED, PAID])
 async def test_no_other_network_is_tried_after_an_answer(desk: Desk, answer: SubmitResult) -> None:
     desk.first.results.append(answer)
     await desk.fund_airtime("50")
@@ -319,7 +310,9 @@ async def test_a_value_of_dots_goes_to_a_network_without_the_value_in_its_path()
 
 async def test_a_value_that_only_one_network_refuses_is_not_a_bad_request() -> None:
     desk = Desk(in_path=frozenset({"transaction_id"}))
-    desk.second.capabilities = replace(TAKES_ALL, operations=frozenset({Operation.SMS}))
+    desk.second.capabilities = replace(
+        desk.second.capabilities, operations=frozenset({Operation.SMS})
+    )
 
     reply = await desk.pay(transaction_id="..", operation=Operation.AIRTIME)
 

@@ -15,17 +15,7 @@ from sandbox_sim.records.attempts import PollingSchedule, Terms
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
-from tests.production.desk import (
-    AVAILABLE,
-    COLLECTED,
-    FAILED,
-    HELD,
-    LOST,
-    NOT_FOUND,
-    PAYOUT,
-    SUCCEEDED,
-    Desk,
-)
+from tests.production.desk import AVAILABLE, FAILED, HELD, LOST, NOT_FOUND, PAYOUT, SUCCEEDED, Desk
 from tests.sample_records import NOW, SERVICE
 from tests.turns import idle, turns
 from tests.units import unit_of
@@ -124,7 +114,7 @@ async def test_a_contradiction_goes_to_suspense_and_changes_nothing_final(desk: 
     assert (after.outcome, after.contradicted_by) == (Outcome.SUCCEEDED, Outcome.FAILED)
     balances = await desk.balances()
     assert balances["suspense/GHS"] == Decimal("-10.50")
-    assert balances[COLLECTED] == Decimal("10.50")
+    assert balances["service/55/collection/GHS available"] == Decimal("10.50")
     assert len(await desk.callbacks()) == 1
 
 
