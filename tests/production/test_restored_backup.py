@@ -125,17 +125,19 @@ async def test_a_restored_copy_queries_first_and_pays_nothing_twice(
     assert taken not in found.stdout
 
 
-async def test_a_copy_is_whole_and_the_server_goes_on(
-    start_sandbox: StartSandbox, in_memory: Path
-) -> None:
-    sandbox = await start_sandbox(store=f"sqlite:{in_memory / 'state.sqlite3'}")
-    paying = [sandbox.collect(transaction_id=f"T{number}") for number in range(20)]
-    paid, copy = await asyncio.gather(asyncio.gather(*paying), backed_up(sandbox))
+@pytest.fixture
+async def on_file(start_sandbox: StartSandbox, in_memory: Path) -> Sandbox:
+    return await start_sandbox(store=f"sqlite:{in_memory / 'state.sqlite3'}")
+
+
+async def test_a_copy_is_whole_and_the_server_goes_on(on_file: Sandbox, in_memory: Path) -> None:
+    paying = [on_file.collect(transaction_id=f"T{number}") for number in range(20)]
+    paid, copy = await asyncio.gather(asyncio.gather(*paying), backed_up(on_file))
 
     with closing(sqlite3.connect(copy)) as opened:
         assert opened.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert [each.code for each in paid] == ["202"] * 20
-    assert len((await get(sandbox, "transactions?limit=100"))["transactions"]) == 20
+    assert len((await get(on_file, "transactions?limit=100"))["transactions"]) == 20
     assert copy.parent == in_memory
     assert files(in_memory, "*.partial") == []
 
@@ -158,12 +160,8 @@ async def test_a_running_server_locks_its_file_against_copies_by_other_programs(
     assert (await restored.status()).code == "000"
 
 
-async def test_the_command_prints_where_the_copy_is(
-    start_sandbox: StartSandbox, in_memory: Path
-) -> None:
-    sandbox = await start_sandbox(store=f"sqlite:{in_memory / 'state.sqlite3'}")
-
-    (line,) = await printed(sandbox, "backup")
+async def test_the_command_prints_where_the_copy_is(on_file: Sandbox, in_memory: Path) -> None:
+    (line,) = await printed(on_file, "backup")
 
     (copy,) = files(in_memory, "*.backup.sqlite3")
     assert line == f"{copy} has {copy.stat().st_size} bytes"
@@ -176,13 +174,12 @@ async def test_a_backup_of_a_store_without_a_file_is_refused_with_advice(sandbox
 
 
 async def test_a_copy_that_cannot_be_written_is_503_and_the_server_goes_on(
-    start_sandbox: StartSandbox, in_memory: Path
+    on_file: Sandbox,
 ) -> None:
-    sandbox = await start_sandbox(store=f"sqlite:{in_memory / 'state.sqlite3'}")
-    copy = await backed_up(sandbox)  # the clock of the test is stopped: the next name is the same
+    copy = await backed_up(on_file)  # the clock of the test is stopped: the next name is the same
     (copy.parent / f"{copy.name}.partial").mkdir()
 
-    refused = await post(sandbox, "backup")
+    refused = await post(on_file, "backup")
 
     assert refused.status == 503
-    assert (await sandbox.collect()).code == "202"
+    assert (await on_file.collect()).code == "202"
