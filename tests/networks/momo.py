@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
+from chaos.production.fake_momo import SETTINGS, FakeMomo, MomoServer, serving
 from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.networks.mtn_momo.adapter import MtnMomo
 from sandbox_sim.networks.mtn_momo.settings import MtnMomoSettings
@@ -16,7 +17,6 @@ from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
 from sandbox_sim.testing.network_contract.http_peer import FaultServer
 from tests.networks import fakes
-from tests.networks.fake_momo import SETTINGS, FakeMomo, MomoServer, serving
 from tests.records.samples import NOON
 
 REFERENCE: Final = "0b8a2f4e-7a3d-4c1e-9d53-6f1f2b7c8d90"

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import Any, Final
 
+from chaos.production.fake_momo import COLLECTION, DISBURSEMENT, SETTINGS, FakeMomo, Payment, reply
 from sandbox_sim.networks.mtn_momo.adapter import MtnMomo
 from sandbox_sim.networks.mtn_momo.settings import MtnMomoSettings
 from sandbox_sim.operations import Operation
@@ -28,7 +29,6 @@ from sandbox_sim.testing.network_contract.http_peer import (
     not_speaking_tls,
 )
 from sandbox_sim.values import peer_input
-from tests.networks.fake_momo import COLLECTION, DISBURSEMENT, SETTINGS, FakeMomo, Payment, reply
 from tests.records.samples import NOON
 
 STATES: Final = {

@@ -21,7 +21,7 @@ from momo_api import (
     generate_uuid,
 )
 
-from tests.networks.fake_momo import (
+from chaos.production.fake_momo import (
     COLLECTION,
     DISBURSEMENT,
     ENVIRONMENT,

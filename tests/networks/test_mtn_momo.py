@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from chaos.production.fake_momo import COLLECTION, DISBURSEMENT, SETTINGS, reply
 from sandbox_sim.networks.mtn_momo.adapter import mtn_momo
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import NetworkConfigError, StatusResult, UnreadableNotification
 from sandbox_sim.records.exchanges import NotificationTrust
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.testing.network_contract import HttpReply
-from tests.networks.fake_momo import COLLECTION, DISBURSEMENT, SETTINGS, reply
 from tests.networks.fakes import environment, query
 from tests.networks.momo import REFERENCE, Momo, callback, opened, request, scripted
 

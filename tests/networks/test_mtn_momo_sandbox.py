@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from chaos.production.fake_momo import ENVIRONMENT, SANDBOX, SETTINGS, FakeMomo
 from sandbox_sim.cli.commands.reconcile import _ours
 from sandbox_sim.networks.mtn_momo.adapter import mtn_momo
 from sandbox_sim.ports.network import NetworkConfigError
 from tests.conftest import StartSandbox
-from tests.networks.fake_momo import ENVIRONMENT, SANDBOX, SETTINGS, FakeMomo
 from tests.networks.fakes import environment
 from tests.production.momo import Paying, paying_over_momo
 from tests.web.pages import dashboard_pages

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from chaos.production.fake_momo import COLLECTION, FakeMomo, gateway_error, reply
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.testing.network_contract import Fault, HttpReply, HttpRequest
 from sandbox_sim.testing.network_contract.http_peer import closed_address
-from tests.networks.fake_momo import COLLECTION, FakeMomo, gateway_error, reply
 from tests.networks.fakes import KeptEvents, query
 from tests.networks.momo import Momo, MomoClock, adapter, answering, opened, request, scripted
 

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from chaos.production.fake_momo import SETTINGS, FakeMomo, MomoServer, Payment, serving
 from tests.conftest import Sandbox, StartSandbox
-from tests.networks.fake_momo import SETTINGS, FakeMomo, MomoServer, Payment, serving
 from tests.production.client import live, settled
 from tests.web.control_api import get
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import pytest
 from aiohttp import web
 
+from chaos.production.fake_momo import SETTINGS, MomoServer, serving
 from tests.cli.asking import on, printed
 from tests.conftest import Sandbox, StartSandbox
 from tests.kit.http_servers import listening
-from tests.networks.fake_momo import SETTINGS, MomoServer, serving
 from tests.production.client import live, settled
 from tests.web.control_api import assert_error, get, post
 
