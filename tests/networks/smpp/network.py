@@ -41,22 +41,22 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 @dataclass
-class Sending:
-    """The adapter, open."""
+class Esme:
+    """The adapter, open: the client (ESME) of an SMSC."""
 
     smsc: FakeSmsc
-    smpp: Smpp
+    adapter: Smpp
     clock: SteppedClock
     events: KeptEvents = field(default_factory=KeptEvents)
 
     async def bound(self) -> None:
-        await until(lambda: self.smpp._link._connection)
+        await until(lambda: self.adapter._link._connection)
 
     async def send(self, text: str = "Hello", **fields: Any) -> SubmitResult:
-        return await self.smpp.submit(sms(text, **fields))
+        return await self.adapter.submit(sms(text, **fields))
 
     def begin(self, asked: SubmitRequest | None = None) -> "asyncio.Task[SubmitResult]":
-        return asyncio.create_task(self.smpp.submit(asked or sms()))
+        return asyncio.create_task(self.adapter.submit(asked or sms()))
 
     async def begin_unanswered(self) -> "asyncio.Task[SubmitResult]":
         """Begin a submit that reaches the SMSC and gets no answer."""
@@ -79,22 +79,22 @@ class Sending:
 
 
 @asynccontextmanager
-async def sending(smsc: FakeSmsc, **fields: Any) -> AsyncIterator[Sending]:
+async def esme_at(smsc: FakeSmsc, **fields: Any) -> AsyncIterator[Esme]:
     """The adapter with these settings, open at an SMSC."""
     clock = SteppedClock()
     timeout = timedelta(seconds=TIMEOUT_S)
     environment = NetworkEnvironment("testnet", clock, RandomIds(seed=1), timeout)
-    each = Sending(smsc, Smpp(settings(smsc.port, **fields), environment), clock)
-    await each.smpp.open(each.events)
+    esme = Esme(smsc, Smpp(settings(smsc.port, **fields), environment), clock)
+    await esme.adapter.open(esme.events)
     try:
-        yield each
+        yield esme
     finally:
-        await each.smpp.close()
+        await esme.adapter.close()
 
 
 @asynccontextmanager
-async def sending_to_fake(**fields: Any) -> AsyncIterator[Sending]:
+async def esme_at_fake(**fields: Any) -> AsyncIterator[Esme]:
     """The adapter bound at a fake SMSC."""
-    async with FakeSmsc().running() as smsc, sending(smsc, **fields) as each:
-        await each.bound()
-        yield each
+    async with FakeSmsc().running() as smsc, esme_at(smsc, **fields) as esme:
+        await esme.bound()
+        yield esme
