@@ -206,7 +206,7 @@ poll_after_s = 0.05
 network = "account"
 """
         with serving(tmp_path, networks) as server:
-            Thread(target=lost, args=(server, shop), daemon=True).start()
+            Thread(target=pay_without_answer, args=(server, shop), daemon=True).start()
             path, sent = far.next()
             server.process.kill()  # the other side has the payment, and its answer has not come
             server.process.wait()
@@ -222,7 +222,7 @@ network = "account"
     assert upstream.taken == [sent["transaction_id"]]
 
 
-def lost(server: Server, shop: Other) -> None:
+def pay_without_answer(server: Server, shop: Other) -> None:
     """Pay at a server that is killed before it answers."""
     with contextlib.suppress(OSError, json.JSONDecodeError):
         pay(server, shop, transaction_id="K1")

@@ -32,7 +32,7 @@ async def sent(desk: Desk, pages: int = 3) -> str:
     return desk.first.submits[-1].attempt_id
 
 
-async def taken(desk: Desk, attempt_id: str, *ids: str, total: int = 3) -> None:
+async def take_parts(desk: Desk, attempt_id: str, *ids: str, total: int = 3) -> None:
     for number, network_id in enumerate(ids, 1):
         await events_of(desk).part_taken(attempt_id, number, total, network_id)
 
@@ -59,7 +59,7 @@ async def desk() -> Desk:
 
 async def test_a_message_is_sent_when_all_its_parts_arrived_in_any_order(desk: Desk) -> None:
     attempt_id = await sent(desk)
-    await taken(desk, attempt_id, "a", "b", "c")
+    await take_parts(desk, attempt_id, "a", "b", "c")
 
     for part_id, outcome in (("c", ARRIVED), ("a", ARRIVED), ("a", ARRIVED), ("a", FAILED)):
         await report(desk, part_id, outcome)
@@ -73,7 +73,7 @@ async def test_a_message_is_sent_when_all_its_parts_arrived_in_any_order(desk: D
 
 async def test_a_failed_part_fails_the_message_and_refunds_it_once(desk: Desk) -> None:
     attempt_id = await sent(desk)
-    await taken(desk, attempt_id, "a", "b", "c")
+    await take_parts(desk, attempt_id, "a", "b", "c")
 
     await report(desk, "a")
     await report(desk, "b", FAILED, "UNDELIV 001")
@@ -88,7 +88,7 @@ async def test_a_failed_part_fails_the_message_and_refunds_it_once(desk: Desk) -
 
 async def test_a_failure_of_a_part_that_arrived_is_a_contradiction(desk: Desk) -> None:
     attempt_id = await sent(desk, pages=2)
-    await taken(desk, attempt_id, "a", "b", total=2)
+    await take_parts(desk, attempt_id, "a", "b", total=2)
     await report(desk, "a")
     await report(desk, "b")
 
@@ -105,7 +105,7 @@ async def test_a_report_that_comes_before_the_id_of_its_part_is_kept_until_then(
     assert await desk.run_due() == []
     assert await desk.wait(seconds=1) == [JobKind.READ_NOTIFICATION]
     assert await statuses(desk) == ["QUEUED"]
-    await taken(desk, attempt_id, "a", total=1)
+    await take_parts(desk, attempt_id, "a", total=1)
     await desk.wait(seconds=2)
 
     assert await statuses(desk) == ["SENT"]
@@ -119,7 +119,7 @@ async def test_a_report_does_not_apply_to_a_message_that_is_sent_later(desk: Des
     await desk.wait(seconds=1)
 
     attempt_id = await sent(desk, pages=1)
-    await taken(desk, attempt_id, "a", total=1)
+    await take_parts(desk, attempt_id, "a", total=1)
     await desk.wait(seconds=2)
     assert await statuses(desk) == ["QUEUED", "QUEUED"]
     await report(desk, "a")
@@ -173,7 +173,7 @@ async def test_reports_that_come_before_the_answer_of_their_submit_cause_no_warn
         await report(desk, name)
     for seconds in (1, 2, 4):
         await desk.wait(seconds=seconds)
-    await taken(desk, attempt_id, *names, total=10)
+    await take_parts(desk, attempt_id, *names, total=10)
     for seconds in (8, 16):
         await desk.wait(seconds=seconds)
 
@@ -183,7 +183,7 @@ async def test_reports_that_come_before_the_answer_of_their_submit_cause_no_warn
 
 async def test_the_part_ids_of_each_network_are_separate(desk: Desk) -> None:
     attempt_id = await sent(desk, pages=1)
-    await taken(desk, attempt_id, "a", total=1)
+    await take_parts(desk, attempt_id, "a", total=1)
 
     sink = NetworkEventSink("second", ExchangeLog(desk.store, desk.clock), desk.notifications)
     await sink.notified(Notification(ARRIVED, part_id="a"))
@@ -196,7 +196,7 @@ async def test_a_report_without_an_outcome_leaves_the_message_queued(
     desk: Desk, outcome: Outcome
 ) -> None:
     attempt_id = await sent(desk, pages=1)
-    await taken(desk, attempt_id, "a", total=1)
+    await take_parts(desk, attempt_id, "a", total=1)
 
     await report(desk, "a", outcome)
     assert await statuses(desk) == ["QUEUED"]
@@ -211,7 +211,7 @@ async def test_a_part_and_its_report_wait_for_an_unavailable_store() -> None:
     attempt_id = await sent(desk, pages=1)
 
     desk.store.failures = 3
-    await taken(desk, attempt_id, "a", total=1)
+    await take_parts(desk, attempt_id, "a", total=1)
     desk.store.failures = 3
     await report(desk, "a")
 

@@ -44,7 +44,7 @@ async def notified(
     await desk.run_due()
 
 
-async def taken_back(desk: Desk) -> None:
+async def reverse(desk: Desk) -> None:
     """A reversal that the status query confirms."""
     desk.first.statuses.append(REVERSED)
     await notified(desk)
@@ -67,7 +67,7 @@ async def desk() -> Desk:
 
 
 async def test_a_reversed_collection_is_001_with_its_reason_and_a_callback(desk: Desk) -> None:
-    await taken_back(desk)
+    await reverse(desk)
 
     assert await desk.status() is Status.FAILED
     assert await desk.balances() == {}
@@ -85,7 +85,7 @@ async def test_a_reversed_collection_is_001_with_its_reason_and_a_callback(desk:
 async def test_the_success_of_a_reversed_payment_stays_in_the_timeline(desk: Desk) -> None:
     await desk.wait(hours=1)
 
-    await taken_back(desk)
+    await reverse(desk)
 
     found = await desk.transaction()
     assert [each.status for each in found.timeline] == ["002", "000", "001"]
@@ -101,16 +101,16 @@ async def test_a_reversal_of_each_operation_moves_the_money_back(operation: Oper
     await desk.pay(PAID, operation=operation)
     assert await desk.balances() != before
 
-    await taken_back(desk)
+    await reverse(desk)
 
     assert await desk.balances() == before
     assert await callbacks(desk) == ["000/SUCCESS", "001/FAILED"]
 
 
 async def test_a_repeated_reversal_counts_once(desk: Desk) -> None:
-    await taken_back(desk)
+    await reverse(desk)
     await desk.wait(minutes=2)
-    await taken_back(desk)
+    await reverse(desk)
 
     assert await desk.balances() == {}
     assert await callbacks(desk) == ["000/SUCCESS", "001/FAILED"]
@@ -153,7 +153,7 @@ async def test_a_reversal_before_the_success_is_a_failure_and_the_late_success_i
     before = await desk.balances()
     await desk.pay(operation=operation)
 
-    await taken_back(desk)
+    await reverse(desk)
     await notified(desk, Outcome.SUCCEEDED)
 
     assert await desk.status() is Status.FAILED
@@ -166,14 +166,14 @@ async def test_a_reversal_of_a_failed_payment_changes_nothing() -> None:
     desk = Desk()
     await desk.pay(SubmitResult(Outcome.FAILED), operation=Operation.COLLECT)
 
-    await taken_back(desk)
+    await reverse(desk)
 
     assert await callbacks(desk) == ["001/FAILED"]
     assert await waiting(desk) == []
 
 
 async def test_a_success_that_is_reported_after_a_reversal_waits_for_a_person(desk: Desk) -> None:
-    await taken_back(desk)
+    await reverse(desk)
     await desk.wait(minutes=2)
     desk.first.statuses.append(SUCCEEDED)
 
@@ -215,7 +215,7 @@ class TestWalletThatDoesNotCoverTheReversal:
     async def test_the_wallet_stays_unchanged_and_the_reversal_waits_in_suspense(
         self, short: Desk
     ) -> None:
-        await taken_back(short)
+        await reverse(short)
 
         assert await short.status() is Status.FAILED
         assert await short.balances() == {
@@ -232,18 +232,18 @@ class TestWalletThatDoesNotCoverTheReversal:
         ]
 
     async def test_a_repeated_reversal_moves_no_further_money(self, short: Desk) -> None:
-        await taken_back(short)
+        await reverse(short)
         before = await short.balances()
         await short.wait(minutes=2)
 
-        await taken_back(short)
+        await reverse(short)
 
         assert await short.balances() == before
 
 
 class TestReversalWithRefunds:
     async def test_a_reversed_collection_is_not_refunded(self, desk: Desk) -> None:
-        await taken_back(desk)
+        await reverse(desk)
 
         with pytest.raises(RefundRefused, match="this one is 001 failed"):
             await desk.refund()
@@ -267,7 +267,7 @@ async def test_a_reversal_takes_late_money_out_of_suspense_again() -> None:
     assert (await desk.balances())[SUSPENSE] == Decimal("10.50")
     await desk.wait(minutes=2)
 
-    await taken_back(desk)
+    await reverse(desk)
 
     assert await desk.balances() == {}
     assert await waiting(desk) == ["contradiction: status says reversed after failed: chargeback"]
@@ -278,7 +278,7 @@ async def test_a_reversal_after_a_contradicting_failure_moves_no_further_money(d
     before = await desk.balances()
     await desk.wait(minutes=2)
 
-    await taken_back(desk)
+    await reverse(desk)
 
     assert await desk.balances() == before
     assert await waiting(desk) == [

@@ -20,7 +20,7 @@ from sandbox_sim.testing.network_contract import (
 )
 from sandbox_sim.values import peer_input
 from tests.networks.fakes import signature_of
-from tests.networks.http_json.fake_networks import adapter, asked, documented, module, reply
+from tests.networks.http_json.fake_networks import adapter, documented, module, reply, reply_of
 from tests.records.samples import NOON
 
 paystack, hubtel = module("fake_paystack"), module("fake_hubtel")
@@ -87,7 +87,7 @@ class PaystackDialect(WithoutTokens):
         return unquote(request.path.removeprefix(paystack.VERIFY))
 
     def taken(self, request: HttpRequest, *, repeated: bool) -> HttpReply:
-        return asked(self.fake, request)
+        return reply_of(self.fake, request)
 
     def refused(self, request: HttpRequest) -> HttpReply:
         return reply((400, {"status": False, "message": "Invalid provider"}))
@@ -158,7 +158,7 @@ class HubtelDialect(WithoutTokens):
         return with_hyphens(parse_qs(url.query)["clientReference"][0])
 
     def taken(self, request: HttpRequest, *, repeated: bool) -> HttpReply:
-        return asked(self.fake, request)
+        return reply_of(self.fake, request)
 
     def refused(self, request: HttpRequest) -> HttpReply:
         return reply((400, {"Message": "Validation errors", "ResponseCode": "4000"}))

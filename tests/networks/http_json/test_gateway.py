@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
 from sandbox_sim.testing.network_contract.http_peer import FaultServer
 from tests.conftest import Sandbox, StartSandbox
 from tests.networks.http_json.dialects import hubtel, paystack
-from tests.networks.http_json.fake_networks import asked, documented
+from tests.networks.http_json.fake_networks import documented, reply_of
 from tests.production.client import live, settled
 from tests.web.control_api import get
 
@@ -45,7 +46,10 @@ class Paying:
 
 @asynccontextmanager
 async def gateway(start: StartSandbox, name: str, fake: Any) -> AsyncIterator[Paying]:
-    server = FaultServer(lambda _: None, lambda came: asked(fake, came), lambda _: asked(fake, _))
+    def answer(request: HttpRequest) -> HttpReply:
+        return reply_of(fake, request)
+
+    server = FaultServer(lambda _: None, answer, answer)
     async with server.running():
         settings = {**documented(name), "base_url": server.url}
         if "status_base_url" in settings:
