@@ -2,7 +2,7 @@
 
 `FakeMomo.answer` makes the reply to one request; `serving` puts it behind a real socket. What it
 checks and answers is what MTN documents: `test_fake_momo.py` proves it with a public client. The
-tests use it too, by the module `tests.networks.fake_momo`.
+tests use it too, and `python -m tests.networks.fake_momo` runs it alone.
 """
 
 import asyncio

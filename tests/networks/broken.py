@@ -73,7 +73,7 @@ def returns(call: str, change: Callable[[Any], object], of: Adapter = UpstreamNe
 
 
 def instead_of(outcome: Outcome, /, **fields: Any) -> Callable[[Any], Any]:
-    """Reports these fields where the outcome is this one."""
+    """Reports these fields if the outcome is this one."""
     return lambda result: replace(result, **fields) if result.outcome is outcome else result
 
 
@@ -92,14 +92,13 @@ def verifies(is_genuine: Callable[[UpstreamNetwork, RawNotification], bool]) -> 
     return type("Changed", (UpstreamNetwork,), {"verify": is_genuine})
 
 
-def with_tenths(told: Notification) -> Notification:
-    amount = told.echo.amount
+def with_tenths(notification: Notification) -> Notification:
+    amount = notification.echo.amount
     rounded = None if amount is None else round(amount, 1)
-    return replace(told, echo=told.echo._replace(amount=rounded))
+    return replace(notification, echo=notification.echo._replace(amount=rounded))
 
 
 IN_AND_OUT = {Operation.COLLECT: Operation.PAYOUT, Operation.PAYOUT: Operation.COLLECT}
-
 Floats = sends(lambda asked: replace(asked, amount=Decimal(repr(float(asked.amount)))))
 RoundsToTenths = sends(lambda asked: replace(asked, amount=round(asked.amount, 1)))
 # A float has 28 cents in 0.29.
@@ -122,7 +121,6 @@ LeavesOutTheNumber = sends(
 LogsTheKey = logs(lambda _: f"signing in with {SECRET}")
 LogsTheNumber = logs(lambda asked: f"paying {to_international(asked.party)}")
 LogsPartOfTheNumber = logs(lambda asked: f"paying +233 {asked.party[1:]}")
-
 CallsDoubtFailed = returns("submit", instead_of(Outcome.UNKNOWN, outcome=Outcome.FAILED))
 CallsTakenPaid = returns("submit", instead_of(Outcome.PENDING, outcome=Outcome.SUCCEEDED))
 CallsRefusalsTaken = returns(
@@ -156,9 +154,8 @@ ReadsAReversalAsAFailure = returns(
     "status", instead_of(Outcome.REVERSED, outcome=Outcome.FAILED), HttpJson
 )
 
-LeaksInHealth = returns("health", lambda told: told._replace(detail=f"signed in with {SECRET}"))
+LeaksInHealth = returns("health", lambda health: health._replace(detail=f"signed in with {SECRET}"))
 LeaksInRepr = type("Changed", (UpstreamNetwork,), {"__repr__": lambda self: self._secret_key})
-
 VerifiesAll = verifies(lambda _network, _raw: True)
 VerifiesRewritten = verifies(
     lambda _network, raw: (
@@ -171,8 +168,8 @@ VerifiesStripped = verifies(
 )
 
 ConfirmsTenths = reads(with_tenths)
-NamesNothing = reads(lambda told: replace(told, attempt_id="", reference="", network_id=""))
-ReadsNoFailure = reads(lambda told: replace(told, outcome=Outcome.SUCCEEDED))
+NamesNothing = reads(lambda read: replace(read, attempt_id="", reference="", network_id=""))
+ReadsNoFailure = reads(lambda read: replace(read, outcome=Outcome.SUCCEEDED))
 
 
 class Doubles(UpstreamNetwork):
@@ -195,7 +192,7 @@ class Repeats(UpstreamNetwork):
 
 
 class NeverAnswers(UpstreamNetwork):
-    """Never ends a submit; `is_deaf`: not when it is cancelled either, until `released` is set."""
+    """Ends no submit until `released` is set; `is_deaf`: not even a submit that is cancelled."""
 
     is_deaf = False
 
@@ -234,7 +231,7 @@ class PaysAnotherNumber(UpstreamNetwork):
 
 
 def mixes(call: str) -> Any:
-    """An adapter that keeps what it is asked in a field, which the next call overwrites."""
+    """An adapter that keeps its argument in a field, which the next call overwrites."""
     genuine = getattr(UpstreamNetwork, call)
 
     async def mixed(self: Any, asked: object) -> object:
@@ -269,7 +266,7 @@ class DeclaresNothing(HttpJson):
 
 
 class FillsInTheAmount(HttpJson):
-    """Reports the amount that was asked for as if the network had confirmed it."""
+    """Reports the amount of the request as if the network had confirmed it."""
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         result = await super().submit(request)
@@ -287,12 +284,12 @@ class PaysAgainWhenAsked(UpstreamNetwork):
 
 
 class BlocksTheLoop(UpstreamNetwork):
-    """Pauses without letting others work, where a payment is not found."""
+    """Blocks the event loop if a payment is not found."""
 
     async def status(self, query: StatusQuery) -> StatusResult:
         result = await super().status(query)
         if not result.found:
-            time.sleep(BLOCKED_S)  # noqa: ASYNC251 -- that is what is wrong with it
+            time.sleep(BLOCKED_S)  # noqa: ASYNC251 -- that is the fault
         return result
 
 
@@ -344,8 +341,8 @@ class FillsIn(UpstreamNetwork):
         return replace(await super().status(query), echo=Echo(query.reference))
 
 
-class TellsTheKey(UpstreamNetwork):
-    """Tells the journal an exchange that is not scrubbed."""
+class ReportsTheKey(UpstreamNetwork):
+    """Reports exchanges that are not scrubbed."""
 
     async def open(self, events: NetworkEvents) -> None:
         await super().open(_Unscrubbed(events))
@@ -372,7 +369,7 @@ class HealthPays(UpstreamNetwork):
 
 
 def calls_unreadable(error: Callable[[RawNotification], Exception]) -> Any:
-    """An adapter that raises this error where it cannot read a notification."""
+    """An adapter that raises this error if it cannot read a notification."""
 
     def parse(self: UpstreamNetwork, raw: RawNotification) -> Sequence[Notification]:
         try:
@@ -384,7 +381,7 @@ def calls_unreadable(error: Callable[[RawNotification], Exception]) -> Any:
 
 
 RaisesAnything = calls_unreadable(lambda _: KeyError("status"))
-QuotesWhatIsUnreadable = calls_unreadable(
+QuotesTheUnreadableBody = calls_unreadable(
     lambda raw: UnreadableNotification(f"cannot read {raw.body!r}")
 )
 

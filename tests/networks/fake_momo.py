@@ -1,7 +1,7 @@
-"""The fake MTN MoMo server of the crash test, by the name that the tests use.
+"""Run the fake MTN MoMo server: `python -m tests.networks.fake_momo 8300`.
 
-`python -m tests.networks.fake_momo 8300` runs it alone. It then decides each payment a
-moment later and sends the callback: numbers that end in 9 fail, all others succeed.
+It decides each payment a moment later and sends the callback: numbers that end in 9 fail, all
+others succeed.
 """
 
 import argparse
@@ -11,33 +11,13 @@ from contextlib import suppress
 import aiohttp
 
 from chaos.production.fake_momo import (
-    COLLECTION,
     CURRENCIES,
-    DISBURSEMENT,
     ENVIRONMENT,
-    SANDBOX,
     SETTINGS,
     FakeMomo,
     MomoServer,
-    Payment,
-    gateway_error,
-    reply,
     serving,
 )
-
-__all__ = [
-    "COLLECTION",
-    "DISBURSEMENT",
-    "ENVIRONMENT",
-    "SANDBOX",
-    "SETTINGS",
-    "FakeMomo",
-    "MomoServer",
-    "Payment",
-    "gateway_error",
-    "reply",
-    "serving",
-]
 
 
 async def _decide_all(server: MomoServer) -> None:

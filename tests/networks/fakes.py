@@ -1,5 +1,6 @@
-"""The environment of an adapter in tests: recorded events, and a clock that stands still."""
+"""The environment of an adapter in tests: recorded events, and a stopped clock."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
@@ -9,6 +10,7 @@ from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import NetworkEnvironment, Notification, StatusQuery, SubmitRequest
 from sandbox_sim.records.exchanges import Exchange, MessagePart
+from sandbox_sim.testing.network_contract import Signature
 
 
 @dataclass
@@ -68,6 +70,20 @@ def request(operation: Operation = Operation.COLLECT, **fields: Any) -> SubmitRe
         "nickname": "Ama",
     }
     return SubmitRequest(**{**values, **_SHAPES.get(operation, {}), **fields})
+
+
+def signature_of(
+    kind: Signature, sign: Callable[[bytes, str], str], key: str, body: bytes, rewritten: bytes
+) -> str:
+    """The signature of this kind over a body; rewritten: the same document in other bytes."""
+    good = sign(body, key)
+    return {
+        Signature.GOOD: good,
+        Signature.ABSENT: "",
+        Signature.WRONG: "0" * len(good),
+        Signature.OTHER_KEY: sign(body, "another key"),
+        Signature.REWRITTEN: sign(rewritten, key),
+    }[kind]
 
 
 def query(asked: SubmitRequest | None = None) -> StatusQuery:

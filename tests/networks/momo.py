@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
+from chaos.production.fake_momo import SETTINGS, FakeMomo, MomoServer, serving
 from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.networks.mtn_momo.adapter import MtnMomo
 from sandbox_sim.networks.mtn_momo.settings import MtnMomoSettings
@@ -16,13 +17,12 @@ from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
 from sandbox_sim.testing.network_contract.http_peer import FaultServer
 from tests.networks import fakes
-from tests.networks.fake_momo import SETTINGS, FakeMomo, MomoServer, serving
 from tests.records.samples import NOON
 
 REFERENCE: Final = "0b8a2f4e-7a3d-4c1e-9d53-6f1f2b7c8d90"
 
 
-class SteppedClock(VirtualClock):
+class MomoClock(VirtualClock):
     """A clock whose real time moves only when a test moves it."""
 
     seconds = 0.0
@@ -46,7 +46,7 @@ class Momo:
     network: MtnMomo
     server: MomoServer
     events: fakes.KeptEvents
-    clock: SteppedClock
+    clock: MomoClock
 
     @property
     def fake(self) -> FakeMomo:
@@ -62,7 +62,7 @@ def adapter(url: str, clock: VirtualClock, **settings: Any) -> MtnMomo:
 @asynccontextmanager
 async def opened(fake: FakeMomo | None = None, **settings: Any) -> AsyncIterator[Momo]:
     """The adapter at the fake server."""
-    events, clock = fakes.KeptEvents(), SteppedClock()
+    events, clock = fakes.KeptEvents(), MomoClock()
     async with serving(fake) as server:
         network = adapter(server.url, clock, **settings)
         await network.open(events)
@@ -88,12 +88,12 @@ async def scripted(
 
 @asynccontextmanager
 async def answering(
-    answer: Callable[[HttpRequest], HttpReply], clock: SteppedClock | None = None
+    answer: Callable[[HttpRequest], HttpReply], clock: MomoClock | None = None
 ) -> AsyncIterator[tuple[MtnMomo, FaultServer]]:
     """The adapter at a server that answers every request like this, also those for tokens."""
     server = FaultServer(lambda _: None, answer, answer)
     async with server.running():
-        network = adapter(server.url, clock or SteppedClock())
+        network = adapter(server.url, clock or MomoClock())
         await network.open(fakes.KeptEvents())
         yield network, server
         await network.close()

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import Any, Final
 
+from chaos.production.fake_momo import COLLECTION, DISBURSEMENT, SETTINGS, FakeMomo, Payment, reply
 from sandbox_sim.networks.mtn_momo.adapter import MtnMomo
 from sandbox_sim.networks.mtn_momo.settings import MtnMomoSettings
 from sandbox_sim.operations import Operation
@@ -28,7 +29,6 @@ from sandbox_sim.testing.network_contract.http_peer import (
     not_speaking_tls,
 )
 from sandbox_sim.values import peer_input
-from tests.networks.fake_momo import COLLECTION, DISBURSEMENT, SETTINGS, FakeMomo, Payment, reply
 from tests.records.samples import NOON
 
 STATES: Final = {
@@ -47,7 +47,7 @@ SECRETS: Final = tuple(
 
 
 def changed_by(echo: Echo, decided: Decided) -> Mapping[str, object]:
-    """The members of MTN's answer that repeat the payment, as the proof wants them."""
+    """The members of MTN's answer that repeat the payment, with the values of the proof."""
     same = echo.reference == decided.request.reference
     return {
         "externalId": decided.request.transaction_id if same else echo.reference,
@@ -65,7 +65,7 @@ class MomoPeer:
     large_operation = Operation.COLLECT
 
     def __init__(self, tls_address: str) -> None:
-        # The references of the suite are no UUIDs; those of the gateway are.
+        # The references of the suite are not UUIDs; those of the gateway are.
         self.fake = FakeMomo(uuid_only=False)
         self.server = FaultServer(self._note, self._answer, self._unknown_word)
         self._refused: set[str] = set()

@@ -1,6 +1,6 @@
 """The peer of the simulated network, with which the contract tests steer it."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
@@ -27,8 +27,7 @@ class SimulatedPeer:
     strays = 0
     silences = 0
 
-    def __init__(self, adapter: Callable[..., SimulatedNetwork] = SimulatedNetwork) -> None:
-        self._adapter = adapter
+    def __init__(self) -> None:
         self._network: SimulatedNetwork | None = None
 
     @property
@@ -51,8 +50,7 @@ class SimulatedPeer:
 
     def network(self, environment: NetworkEnvironment, address: Address) -> Network:
         lost = {SubmitFailure.NOT_SENT: 1.0} if address is Address.CLOSED else {}
-        settings = SimulatedSettings(failures=lost)
-        self._network = self._adapter(settings, environment)
+        self._network = SimulatedNetwork(SimulatedSettings(failures=lost), environment)
         return self._network
 
     def misbehave(self, fault: Fault) -> None:
@@ -90,7 +88,5 @@ def _as_submitted(request: SubmitRequest) -> Submitted:
 
 
 @asynccontextmanager
-async def simulated_peer(
-    adapter: Callable[..., SimulatedNetwork] = SimulatedNetwork,
-) -> AsyncIterator[Peer]:
-    yield SimulatedPeer(adapter)
+async def simulated_peer() -> AsyncIterator[Peer]:
+    yield SimulatedPeer()

@@ -31,7 +31,6 @@ from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
 
-
 OF = {proof.name: proof for proof in PROOFS}
 
 # A proof, and an adapter that it must find. A fault that leaves the outcome unknown must find
@@ -61,7 +60,7 @@ BREAKS: list[tuple[str, Any]] = [
     ("secrets_stay_secret", broken.LeaksInAReason),
     ("secrets_stay_secret", broken.LeaksInRepr),
     ("secrets_stay_secret", broken.PrintsTheKey),
-    ("secrets_stay_secret", broken.TellsTheKey),
+    ("secrets_stay_secret", broken.ReportsTheKey),
     ("close_ends_everything", broken.LeavesATask),
     ("health_submits_nothing", broken.HealthPays),
     ("the_event_loop_is_not_blocked", broken.BlocksTheLoop),
@@ -81,7 +80,7 @@ BREAKS: list[tuple[str, Any]] = [
     ("a_notification_names_its_attempt", broken.ReadsNoFailure),
     ("notifications_in_any_order_end_the_same", broken.ReadsNoFailure),
     ("what_is_unreadable_is_called_so", broken.RaisesAnything),
-    ("what_is_unreadable_is_called_so", broken.QuotesWhatIsUnreadable),
+    ("what_is_unreadable_is_called_so", broken.QuotesTheUnreadableBody),
     *((f"submit_under_{fault}", broken.Repeats) for fault in DOUBTS),
     *((f"submit_under_{fault}", broken.CallsDoubtFailed) for fault in DOUBTS),
     ("submit_under_close_after_answer", broken.Doubles),
@@ -93,16 +92,14 @@ BREAKS: list[tuple[str, Any]] = [
     ("a_confirmed_amount_counts_to_the_cent", broken.FillsInTheAmount),
     ("success_about_something_else_does_not_count", broken.FillsInTheAmount),
     ("a_reversal_is_read_right", broken.ReadsAReversalAsAFailure),
-    # With a connection of its own.
+    # At a network with its own connection.
     ("an_event_names_its_attempt", broken.NamesNoPart),
     ("an_event_names_its_attempt", broken.ReadsEachReceiptAsArrived),
     ("an_event_is_acknowledged_after_it_is_saved", broken.AcknowledgesFirst),
 ]
 
 NAMES = {adapter: name for name, adapter in vars(broken).items() if isinstance(adapter, type)}
-
 UNPROVABLE = "the_network_takes_a_repeat_once"
-
 TOKENS = "fifty_at_once_renew_a_token_once"
 
 
@@ -133,10 +130,7 @@ def peer_of(adapter: Any) -> PeerFactory:
     ],
 )
 async def test_an_adapter_that_waits_without_a_limit_or_ignores_it_is_found(
-    name: str,
-    adapter: type[UpstreamNetwork],
-    problem: str,
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, adapter: type[UpstreamNetwork], problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contract, "PROOF_LIMIT_S", 0.2)
 
@@ -158,12 +152,12 @@ async def test_a_submit_that_the_other_side_cannot_read_counts() -> None:
         await prove(OF["secrets_stay_secret"], http_peer(UpstreamDialect(broken.HealthPays)))
 
 
-async def test_that_a_network_takes_a_repeat_once_is_left_to_ask() -> None:
+async def test_the_proof_that_a_network_takes_a_repeat_once_is_left_to_its_operator() -> None:
     with pytest.raises(NotProven, match=r"ask the operator of the network whether .* within 600 s"):
         await prove(OF[UNPROVABLE], http_peer(UpstreamDialect()))
 
 
-async def test_what_the_other_side_does_not_tell_is_not_proven() -> None:
+async def test_a_field_that_the_peer_does_not_report_is_not_proven() -> None:
     class Silent(UpstreamDialect):
         def submitted(self, request: HttpRequest) -> Submitted | None:
             found = super().submitted(request)
@@ -176,9 +170,7 @@ async def test_what_the_other_side_does_not_tell_is_not_proven() -> None:
 @pytest.mark.parametrize(
     "name", [TOKENS, "close_ends_everything", "status_under_close_before_read"]
 )
-async def test_an_adapter_that_renews_a_token_once_is_proven_and_its_requests_are_not_broken(
-    name: str,
-) -> None:
+async def test_an_adapter_that_renews_a_token_once_is_proven_and_gets_its_tokens(name: str) -> None:
     await prove(OF[name], http_peer(broken.TokenDialect(broken.WithTokens)))
 
 
@@ -188,7 +180,7 @@ async def test_an_adapter_that_renews_for_each_submit_is_found() -> None:
 
 
 @pytest.mark.parametrize("is_deaf", [False, True])
-async def test_a_proof_that_does_not_end_is_ended_and_named(
+async def test_a_proof_that_does_not_end_is_cancelled_and_named(
     monkeypatch: pytest.MonkeyPatch, *, is_deaf: bool
 ) -> None:
     clock, made = SteppedClock(), list[broken.NeverAnswers]()

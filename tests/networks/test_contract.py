@@ -48,7 +48,7 @@ class TestHubtelByHttpJson(NetworkContract):
         return http_peer(HubtelDialect())
 
 
-class TestTheExampleOfHttpJson(NetworkContract):
+class TestExampleOfHttpJson(NetworkContract):
     def peer(self) -> PeerFactory:
         return http_peer(AcmeDialect())
 
@@ -69,17 +69,17 @@ async def recording_peer() -> AsyncIterator[Peer]:
             assert [name for name, text in cassettes.items() if seen in text] == []
 
 
-class TestUpstreamThatRecords(NetworkContract):
+class TestRecordingUpstream(NetworkContract):
     def peer(self) -> PeerFactory:
         return recording_peer()
 
 
-def test_no_subclass_can_leave_out_a_proof() -> None:
+def test_a_subclass_cannot_leave_out_a_proof() -> None:
     with pytest.raises(TypeError, match="must define only peer"):
         type("TestWeak", (NetworkContract,), {"peer": None, "test_contract": None})
 
 
-def test_what_is_not_proven_is_printed(pytester: pytest.Pytester) -> None:
+def test_the_reason_of_an_unproven_claim_is_printed(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         from sandbox_sim.testing.network_contract import NetworkContract

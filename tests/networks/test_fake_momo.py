@@ -21,7 +21,7 @@ from momo_api import (
     generate_uuid,
 )
 
-from tests.networks.fake_momo import (
+from chaos.production.fake_momo import (
     COLLECTION,
     DISBURSEMENT,
     ENVIRONMENT,
@@ -31,7 +31,6 @@ from tests.networks.fake_momo import (
 )
 
 PAYMENT = PaymentRequest.make("10.50", "233244000001", "T1", "GHS", "Order 1", "Order 1")
-
 TRANSFER = TransferRequest.make("5", "233244000001", "T2", "GHS", "Order 2", "Order 2")
 
 

@@ -16,7 +16,6 @@ from tests.networks.fakes import KeptEvents
 
 pytestmark = pytest.mark.decision("D39")
 
-
 OK = HttpReply(200, b"{}")
 
 
@@ -56,7 +55,7 @@ async def served(*replies: HttpReply) -> AsyncIterator[Served]:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "GET"])
 @pytest.mark.parametrize("fault", [Fault.CLOSE_AFTER_READ, Fault.RESET_AFTER_READ])
-async def test_no_method_is_repeated_on_a_connection_that_breaks(method: str, fault: Fault) -> None:
+async def test_a_submit_is_not_repeated_if_its_connection_breaks(method: str, fault: Fault) -> None:
     """aiohttp alone would repeat all of these except POST, even on a new connection."""
     async with served() as both:
         both.server.misbehave(fault)
@@ -67,7 +66,7 @@ async def test_no_method_is_repeated_on_a_connection_that_breaks(method: str, fa
         assert len(both.requests) == both.server.connections == 1
 
 
-async def test_each_submit_has_a_connection_of_its_own_and_a_redirect_is_an_answer() -> None:
+async def test_each_submit_has_its_own_connection_and_a_redirect_is_an_answer() -> None:
     async with served(OK, HttpReply(307, b"", (("Location", "/elsewhere"),))) as both:
         await both.submit()
         answer = await both.submit()
@@ -78,7 +77,7 @@ async def test_each_submit_has_a_connection_of_its_own_and_a_redirect_is_an_answ
         assert [request.path for request in both.requests] == ["/pay", "/pay"]
 
 
-async def test_what_is_not_sent_for_a_reason_of_ours_is_no_fault_of_the_network() -> None:
+async def test_a_submit_that_fails_on_our_side_is_not_a_network_fault() -> None:
     unopened = await Served([]).submit(url="http://127.0.0.1:9/")
     assert isinstance(unopened, NoAnswer)
     assert (unopened.may_have_arrived, unopened.network_fault) == (False, False)
@@ -91,7 +90,9 @@ async def test_what_is_not_sent_for_a_reason_of_ours_is_no_fault_of_the_network(
         assert not unwritable.network_fault
 
 
-async def test_an_answer_that_never_ends_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_above_the_size_limit_counts_as_no_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(http_client, "MOST_ANSWER_BYTES", 10)
     async with served(HttpReply(200, b"x" * 11)) as both:
         answer = await both.submit()
@@ -116,7 +117,7 @@ def late(seconds: int) -> HttpReply:
     ],
     ids=str,
 )
-async def test_a_query_is_asked_again_at_most_twice_where_that_can_help(
+async def test_a_query_is_repeated_at_most_twice_and_only_after_a_temporary_error(
     method: str, replies: list[HttpReply], status: int, tries: int
 ) -> None:
     async with served(*replies) as both:
@@ -128,9 +129,7 @@ async def test_a_query_is_asked_again_at_most_twice_where_that_can_help(
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_query_survives_a_broken_connection_and_is_given_up_after_three(
-    method: str,
-) -> None:
+async def test_a_query_survives_a_broken_connection_and_ends_after_three_tries(method: str) -> None:
     """aiohttp alone would repeat a GET once for each broken connection."""
     async with served() as both:
         both.server.misbehave(Fault.CLOSE_AFTER_READ)
@@ -171,11 +170,9 @@ def test_both_forms_of_retry_after_are_read_and_bounded(text: str, seconds: int 
 @pytest.mark.parametrize(
     "send", [lambda both: both.submit(), lambda both: both.ask()], ids=["submit", "ask"]
 )
-async def test_each_exchange_is_told_without_secrets(
-    send: Callable[[Served], object],
-) -> None:
+async def test_each_exchange_is_reported_without_secrets(send: Callable[[Served], object]) -> None:
     async with served(HttpReply(200, b'{"key": "s3cret"}')) as both:
         await send(both)  # type: ignore[misc]
 
-        (told,) = both.events.exchanges
-        assert (told.status, told.answer_body) == (200, '{"key": "***"}')
+        (exchange,) = both.events.exchanges
+        assert (exchange.status, exchange.answer_body) == (200, '{"key": "***"}')

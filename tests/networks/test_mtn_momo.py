@@ -1,4 +1,4 @@
-"""The adapter `mtn_momo`: what it sends, and what it makes of the answers of MTN."""
+"""The adapter `mtn_momo`: its requests, and how it reads the answers of MTN."""
 
 import json
 from decimal import Decimal
@@ -6,18 +6,17 @@ from typing import Any
 
 import pytest
 
+from chaos.production.fake_momo import COLLECTION, DISBURSEMENT, SETTINGS, reply
 from sandbox_sim.networks.mtn_momo.adapter import mtn_momo
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import NetworkConfigError, StatusResult, UnreadableNotification
 from sandbox_sim.records.exchanges import NotificationTrust
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.testing.network_contract import HttpReply
-from tests.networks.fake_momo import COLLECTION, DISBURSEMENT, SETTINGS, reply
 from tests.networks.fakes import environment, query
 from tests.networks.momo import REFERENCE, Momo, callback, opened, request, scripted
 
 pytestmark = pytest.mark.decision("D39")
-
 
 PAID: dict[str, object] = {
     "externalId": "T1",
@@ -72,7 +71,7 @@ async def test_a_number_in_233_form_stays_so_and_a_long_message_is_cut(momo: Mom
     assert body["payerMessage"] == body["payeeNote"] == "x" * 160
 
 
-async def test_callbacks_are_asked_for_only_where_there_is_an_address_and_the_setting() -> None:
+async def test_callbacks_are_requested_only_with_an_address_and_the_setting() -> None:
     async with opened(callback=False) as without_setting, opened() as without_address:
         await without_setting.network.submit(request())
         await without_address.network.submit(request(notification_url=""))
@@ -109,15 +108,15 @@ async def test_callbacks_are_asked_for_only_where_there_is_an_address_and_the_se
 async def test_only_a_documented_answer_to_a_payment_is_believed(
     answer: HttpReply, outcome: Outcome, code: str, *, fault: bool
 ) -> None:
-    """A 500 about one customer is no fault of MTN.
+    """A 500 about one customer is not a network fault.
 
-    Else five wrong numbers of one client would stop the payments of all others for 30 s.
+    Otherwise five wrong numbers of one client would stop the payments of all others for 30 s.
     """
     async with scripted(lambda _: answer) as (network, requests):
         result = await network.submit(request())
 
     assert (result.outcome, result.code, result.network_fault) == (outcome, code, fault)
-    # A refusal may pass unless it is one of the request.
+    # A refusal may pass unless the request is its reason.
     assert outcome is not Outcome.REFUSED or result.report.may_pass is (code == "500")
     assert b"INVALID_CURRENCY" not in answer.body or result.reason == (
         "HTTP 500, INVALID_CURRENCY: MTN does not accept the currency"
@@ -137,7 +136,7 @@ async def test_only_a_documented_answer_to_a_payment_is_believed(
         ("ONGOING", Outcome.UNKNOWN),
     ],
 )
-async def test_the_status_of_a_payment(
+async def test_each_status_of_a_payment_has_its_outcome(
     momo: Momo, operation: Operation, status: str, outcome: Outcome
 ) -> None:
     await momo.network.submit(request(operation))
@@ -153,12 +152,12 @@ async def test_the_status_of_a_payment(
 
 
 async def status_of(answer: HttpReply) -> StatusResult:
-    """What the adapter makes of one answer to a status query."""
+    """The result of a status query with this answer."""
     async with scripted(lambda _: answer) as (network, _):
         return await network.status(query(request()))
 
 
-async def test_numbers_may_stand_in_place_of_texts_unless_they_are_too_long() -> None:
+async def test_numbers_are_read_like_texts_unless_they_are_too_long() -> None:
     answer = HttpReply(
         200,
         b'{"amount": 10.50, "currency": "GHS", "financialTransactionId": 23503452,'
@@ -183,7 +182,7 @@ async def test_numbers_may_stand_in_place_of_texts_unless_they_are_too_long() ->
         ({"currency": None}, Echo(REFERENCE, Decimal("10.50"), None)),
     ],
 )
-async def test_what_mtn_repeats_is_compared_by_the_gateway(
+async def test_the_fields_that_mtn_repeats_are_left_to_the_gateway_to_compare(
     changed: dict[str, object], echoed: Echo
 ) -> None:
     found = await status_of(reply(200, **{**PAID, **changed}))
@@ -191,7 +190,7 @@ async def test_what_mtn_repeats_is_compared_by_the_gateway(
     assert (found.outcome, found.echo) == (Outcome.SUCCEEDED, echoed)
 
 
-async def test_an_answer_that_asks_for_a_pause_gets_one() -> None:
+async def test_the_retry_after_of_mtn_is_passed_on() -> None:
     answer = HttpReply(429, b"{}", (("Retry-After", "30"),))
 
     found = await status_of(answer)
@@ -204,22 +203,22 @@ async def test_an_answer_that_asks_for_a_pause_gets_one() -> None:
 @pytest.mark.parametrize("method", ["PUT", "POST"])
 async def test_a_callback_is_a_hint_by_either_method(momo: Momo, method: str) -> None:
     raw = callback(json.dumps(PAID).encode(), method)
-    (told,) = momo.network.parse(raw)
+    (notification,) = momo.network.parse(raw)
 
     assert momo.network.capabilities.trust is NotificationTrust.HINT
     assert not momo.network.verify(raw)
-    assert (told.outcome, told.attempt_id) == (Outcome.SUCCEEDED, "A1")
-    assert told.network_id == "1000000"
-    assert told.echo == Echo(None, Decimal("10.50"), "GHS")
+    assert (notification.outcome, notification.attempt_id) == (Outcome.SUCCEEDED, "A1")
+    assert notification.network_id == "1000000"
+    assert notification.echo == Echo(None, Decimal("10.50"), "GHS")
 
 
-async def test_a_callback_that_is_none_is_not_readable(momo: Momo) -> None:
+async def test_a_callback_without_a_status_is_unreadable(momo: Momo) -> None:
     for body in [b"", b"[]", b"{}", b'{"status": 1}', b"not JSON", b"[" * 9999]:
         with pytest.raises(UnreadableNotification, match="JSON object with a status"):
             momo.network.parse(callback(body))
 
 
-async def test_only_what_there_are_credentials_for_is_taken() -> None:
+async def test_an_operation_without_credentials_is_not_taken() -> None:
     without: dict[str, Any] = dict.fromkeys(DISBURSEMENT.settings, "")
     async with opened(**without) as momo:
         can = momo.network.capabilities
@@ -246,9 +245,7 @@ async def test_only_what_there_are_credentials_for_is_taken() -> None:
         ({"colour": "yellow"}, "colour"),
     ],
 )
-def test_settings_that_are_wrong_are_named_and_not_shown(
-    changed: dict[str, Any], named: str
-) -> None:
+def test_a_wrong_setting_is_named_without_its_value(changed: dict[str, Any], named: str) -> None:
     settings = {"base_url": "http://127.0.0.1:9/", **SETTINGS, **changed}
 
     with pytest.raises(NetworkConfigError, match=named) as raised:

@@ -1,4 +1,4 @@
-"""MTN MoMo behind a gateway: tokens that end in flight, callbacks of every kind, and repeats."""
+"""MTN MoMo behind a gateway: callbacks, and the reason of a failure."""
 
 from collections.abc import AsyncIterator
 

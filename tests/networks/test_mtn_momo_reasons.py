@@ -11,9 +11,7 @@ pytestmark = pytest.mark.decision("D39")
 
 
 @pytest.mark.parametrize("code", FAILURE_REASONS)
-async def test_each_reason_of_the_table_fails_the_payment_in_both_forms(
-    momo: Momo, code: str
-) -> None:
+async def test_each_listed_reason_fails_the_payment_in_both_forms(momo: Momo, code: str) -> None:
     await momo.network.submit(request())
     for reason in (code, {"code": code, "message": "said by MTN"}):
         momo.fake.decide(REFERENCE, "FAILED", reason)

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
+from chaos.production.fake_momo import COLLECTION, FakeMomo, gateway_error, reply
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.testing.network_contract import Fault, HttpReply, HttpRequest
 from sandbox_sim.testing.network_contract.http_peer import closed_address
-from tests.networks.fake_momo import COLLECTION, FakeMomo, gateway_error, reply
 from tests.networks.fakes import KeptEvents, query
-from tests.networks.momo import Momo, SteppedClock, adapter, answering, opened, request, scripted
+from tests.networks.momo import Momo, MomoClock, adapter, answering, opened, request, scripted
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -20,7 +20,7 @@ def numbered(number: int) -> str:
     return f"00000000-0000-4000-8000-{number:012}"
 
 
-async def test_a_token_of_each_product_is_asked_for_once_and_as_mtn_wants_it() -> None:
+async def test_a_token_of_each_product_is_requested_once_as_mtn_specifies() -> None:
     async with opened(FakeMomo(token_needs_environment=True)) as momo:
         for number in range(3):
             await momo.network.submit(request(reference=numbered(number)))
@@ -48,7 +48,7 @@ async def test_a_token_is_renewed_before_it_ends(expires_in: int, seconds: float
         await momo.server.until(lambda: len(momo.fake.tokens) == 2)
 
 
-async def test_until_it_ends_no_payment_waits_for_the_new_token(momo: Momo) -> None:
+async def test_no_payment_waits_for_a_new_token_until_the_old_one_ends(momo: Momo) -> None:
     await momo.network.submit(request())
     momo.clock.seconds = 3541
     momo.server.hold("token")
@@ -69,7 +69,7 @@ async def test_until_it_ends_no_payment_waits_for_the_new_token(momo: Momo) -> N
     assert momo.fake.came("requesttopay")[-1].headers["authorization"] == f"Bearer {second}"
 
 
-async def test_the_old_token_serves_until_it_ends_where_no_new_one_comes() -> None:
+async def test_the_old_token_is_used_until_it_ends_if_no_new_one_comes() -> None:
     fake = FakeMomo()
     async with opened(fake) as momo:
         await momo.network.submit(request())
@@ -140,7 +140,7 @@ async def test_a_401_without_a_new_token_is_a_refusal_too() -> None:
     ],
     ids=lambda answer: f"{answer.status} {answer.body!r}",
 )
-async def test_without_a_token_nothing_is_sent(answer: HttpReply) -> None:
+async def test_a_payment_without_a_token_is_not_sent(answer: HttpReply) -> None:
     requests: list[HttpRequest] = []
 
     def answered(came: HttpRequest) -> HttpReply:
@@ -155,7 +155,7 @@ async def test_without_a_token_nothing_is_sent(answer: HttpReply) -> None:
 
 
 async def test_a_network_that_cannot_be_reached_is_a_network_fault() -> None:
-    network = adapter(closed_address(), SteppedClock())
+    network = adapter(closed_address(), MomoClock())
     await network.open(KeptEvents())
 
     result = await network.submit(request())
@@ -169,7 +169,7 @@ async def test_a_network_that_cannot_be_reached_is_a_network_fault() -> None:
 
 
 @pytest.mark.parametrize("expires_in", [None, "3600", "soon", 0, -1])
-async def test_an_end_that_cannot_be_read_is_the_usual_one(expires_in: object) -> None:
+async def test_an_unreadable_expires_in_counts_as_an_hour(expires_in: object) -> None:
     fake = FakeMomo()
 
     def answer(came: HttpRequest) -> HttpReply:
@@ -178,7 +178,7 @@ async def test_an_end_that_cannot_be_read_is_the_usual_one(expires_in: object) -
         fake.answer(came)
         return reply(200, access_token=fake.tokens[-1], expires_in=expires_in)
 
-    clock = SteppedClock()
+    clock = MomoClock()
     async with answering(answer, clock) as (network, _):
         for seconds in (0, 3539, 3600):
             clock.seconds = seconds
@@ -187,8 +187,8 @@ async def test_an_end_that_cannot_be_read_is_the_usual_one(expires_in: object) -
     assert len(fake.tokens) == 2
 
 
-async def test_a_close_ends_those_that_wait_for_a_token() -> None:
-    clock = SteppedClock()
+async def test_close_ends_the_payments_that_wait_for_a_token() -> None:
+    clock = MomoClock()
     async with answering(lambda _: HttpReply(202), clock) as (network, server):
         server.misbehave(Fault.SILENCE)
         waiting = [asyncio.create_task(network.submit(request())) for _ in range(2)]
@@ -201,8 +201,8 @@ async def test_a_close_ends_those_that_wait_for_a_token() -> None:
     assert {each.outcome for each in results} == {Outcome.NOT_SENT}
 
 
-async def test_a_payment_has_the_time_that_its_token_left_over() -> None:
-    fake, clock = FakeMomo(), SteppedClock()
+async def test_a_payment_and_its_token_share_one_timeout() -> None:
+    fake, clock = FakeMomo(), MomoClock()
 
     def answer(came: HttpRequest) -> HttpReply:
         clock.seconds += 4
@@ -215,9 +215,7 @@ async def test_a_payment_has_the_time_that_its_token_left_over() -> None:
     assert clock.limits == [10, 10, 6]  # waiting for a token, the request for it, the payment
 
 
-async def test_health_asks_for_a_new_token_of_each_product_and_names_a_wrong_one(
-    momo: Momo,
-) -> None:
+async def test_the_health_check_requests_each_token_and_names_a_wrong_product(momo: Momo) -> None:
     await momo.network.submit(request())
     health = await momo.network.health()
 

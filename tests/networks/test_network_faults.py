@@ -1,4 +1,4 @@
-"""Which answers over HTTP count as network faults, for each adapter (D39)."""
+"""The answers over HTTP that count as network faults, for each adapter (D39)."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ pytestmark = [
         (Fault.TOO_MANY_REQUESTS, False),
     ],
 )
-async def test_an_unknown_outcome_is_a_network_fault_by_http_5xx_only(
+async def test_an_unknown_outcome_is_a_network_fault_only_with_http_5xx(
     peer_of: Callable[[], PeerFactory], fault: Fault, *, is_network_fault: bool
 ) -> None:
     async with peer_of() as peer, opened(peer) as bench:

@@ -24,10 +24,7 @@ from tests.records.samples import NOON
 
 pytestmark = pytest.mark.decision("D39")
 
-
 ACCOUNT = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
-
-A_SECOND = timedelta(seconds=1)
 
 
 class Opened:
@@ -38,11 +35,11 @@ class Opened:
         network = upstream(settings, surroundings)
         assert isinstance(network, UpstreamNetwork)
         assert isinstance(surroundings.clock, VirtualClock)
-        self.network, self.clock, self.told = network, surroundings.clock, KeptEvents()
+        self.network, self.clock, self.events = network, surroundings.clock, KeptEvents()
 
     async def advance(self) -> None:
         """Move the clock by one second, and let the adapter send what is due."""
-        self.clock.move_to(self.clock.now() + A_SECOND)
+        self.clock.move_to(self.clock.now() + timedelta(seconds=1))
         for _ in range(10):
             await self.clock.pause(0)
 
@@ -50,7 +47,7 @@ class Opened:
 @asynccontextmanager
 async def opened(**settings: Any) -> AsyncIterator[Opened]:
     found = Opened(settings)
-    await found.network.open(found.told)
+    await found.network.open(found.events)
     yield found
     await found.network.close()
 
@@ -140,13 +137,15 @@ async def test_a_bad_callback_in_one_cassette_does_not_end_the_others(
         await replay.network.submit(paid(sandbox))
         await replay.advance()
 
-    (told,) = replay.told.notifications
-    assert told.outcome is Outcome.SUCCEEDED
+    (notification,) = replay.events.notifications
+    assert notification.outcome is Outcome.SUCCEEDED
     (line,) = (each.getMessage() for each in caplog.records if each.levelname == "ERROR")
     assert line.startswith("a callback of 0001-payment.json is not replayed: the callback is not")
 
 
-async def test_it_is_replayed_without_the_network(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_a_recorded_payment_is_replayed_without_the_network(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
     await record(sandbox, tmp_path, paid(sandbox))
     again = request(
         attempt_id="A2", reference="R2", transaction_id="R2", party="0244777770", nickname="Kofi"
@@ -155,19 +154,19 @@ async def test_it_is_replayed_without_the_network(sandbox: Sandbox, tmp_path: Pa
     async with opened(replay=str(tmp_path)) as replay:
         taken = await replay.network.submit(again)
         pending = await replay.network.status(query(again))
-        assert replay.told.notifications == []
+        assert replay.events.notifications == []
         await replay.advance()
         decided = await replay.network.status(query(again))
-        (told,) = replay.told.notifications
+        (notification,) = replay.events.notifications
         # A callback by HTTP proves nothing in a replay.
         raw = RawNotification("testnet", "POST", "A1", "", {}, b"{}", NOON)
         assert not replay.network.verify(raw)
 
     assert (taken.outcome, pending.outcome) == (Outcome.PENDING, Outcome.PENDING)
-    assert decided.outcome is told.outcome is Outcome.SUCCEEDED
-    assert decided.echo.reference == told.reference == told.echo.reference == "R2"
-    assert (told.attempt_id, told.echo.amount) == ("A2", Decimal("10.50"))
-    assert [each.purpose for each in replay.told.exchanges] == ["submit", "status", "status"]
+    assert decided.outcome is notification.outcome is Outcome.SUCCEEDED
+    assert decided.echo.reference == notification.reference == notification.echo.reference == "R2"
+    assert (notification.attempt_id, notification.echo.amount) == ("A2", Decimal("10.50"))
+    assert [each.purpose for each in replay.events.exchanges] == ["submit", "status", "status"]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +210,7 @@ async def test_equal_requests_are_answered_in_the_order_of_the_recording(
     assert codes == ["015", "402", "402"]
 
 
-async def test_a_lost_answer_is_lost_again(tmp_path: Path) -> None:
+async def test_a_lost_answer_is_lost_again_in_the_replay(tmp_path: Path) -> None:
     async with opened(base_url="http://127.0.0.1:9", record=str(tmp_path), **ACCOUNT) as away:
         first = await away.network.submit(request())
     async with opened(replay=str(tmp_path)) as replay:
@@ -252,7 +251,7 @@ def test_settings_that_cannot_work_are_named(settings: dict[str, Any], says: str
         upstream(settings, environment())
 
 
-async def test_the_cassette_of_the_page_is_replayed(tmp_path: Path) -> None:
+async def test_the_cassette_of_the_docs_page_is_replayed(tmp_path: Path) -> None:
     (text,) = Page("docs/recording.md").blocks("json")
     (tmp_path / "0001-payment.json").write_text(text, "utf-8")
 

@@ -22,10 +22,10 @@ from sandbox_sim.testing.network_contract import (
 )
 from sandbox_sim.values import money, peer_input
 from sandbox_sim.values.json_text import compact
+from tests.networks.fakes import signature_of
 from tests.records.samples import NOON
 
 SECRET = "canary-secret-key-91"
-
 TOKEN = base64.b64encode(f"client:{SECRET}".encode()).decode()
 
 OPERATIONS = {
@@ -147,14 +147,7 @@ class UpstreamDialect:
         }
         sent = {name: value for name, value in fields.items() if value is not None}
         body = json.dumps(sent, indent=1).encode()
-        signatures = {
-            Signature.GOOD: sign(body, SECRET),
-            Signature.ABSENT: "",
-            Signature.WRONG: "0" * 64,
-            Signature.OTHER_KEY: sign(body, "another key"),
-            Signature.REWRITTEN: sign(compact(sent).encode(), SECRET),
-        }
-        given = signatures[signature]
+        given = signature_of(signature, sign, SECRET, body, compact(sent).encode())
         return RawNotification(
             network="testnet",
             method="POST",

@@ -1,4 +1,4 @@
-"""Which payments their payer approves on the handset, what the handset shows, and its answers."""
+"""Payments that the payer approves on the handset: the prompts, the messages and the answers."""
 
 from datetime import timedelta
 
@@ -60,7 +60,7 @@ def phone() -> Phone:
     return Phone()
 
 
-def test_collections_and_deposits_from_a_phone_are_asked_for() -> None:
+def test_collections_and_deposits_from_a_phone_need_approval() -> None:
     asked = {each for each in PAYMENTS if approval_override(payment(each), TIMEOUT, None)}
 
     assert asked == {Operation.COLLECT, Operation.DEPOSIT}
@@ -78,7 +78,7 @@ def test_collections_and_deposits_from_a_phone_are_asked_for() -> None:
         (Override("O1", callback=CallbackBehaviour(before_response=True)), None),
     ],
 )
-def test_an_override_that_decides_nothing_is_kept(
+def test_approval_keeps_an_override_that_does_not_decide_the_outcome(
     override: Override, expected: Override | None
 ) -> None:
     assert approval_override(payment(), TIMEOUT, override) == expected
@@ -121,7 +121,7 @@ async def test_the_prompts_of_a_number_among_the_newest_records_are_shown_oldest
     assert await phone.prompts() == ["0", "6", "7", "8", "9"]
 
 
-async def test_it_shows_the_newest_fifty_messages_of_its_number(phone: Phone) -> None:
+async def test_the_handset_shows_the_newest_fifty_messages_of_its_number(phone: Phone) -> None:
     sent = [message(f"M{number}") for number in range(51)]
     await unit_of(phone.store).add_messages(sent)
     other = message("other", customer_number="233244000002")

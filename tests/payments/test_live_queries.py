@@ -13,7 +13,6 @@ from tests.sample_records import SERVICE
 
 pytestmark = [pytest.mark.decision("D39"), pytest.mark.spec("service.6")]
 
-
 FAILED, MISSING = "Transaction Failed", "PAYER_NOT_FOUND: the payer has no MoMo account"
 
 
@@ -27,12 +26,11 @@ FAILED, MISSING = "Transaction Failed", "PAYER_NOT_FOUND: the payer has no MoMo 
         (Outcome.PENDING, "HTTP 409", "Transaction Pending"),
     ],
 )
-async def test_a_failure_and_nothing_else_is_described_with_the_reason_of_its_network(
+async def test_only_a_failure_is_described_with_the_reason_of_its_network(
     outcome: Outcome, reason: str, description: str
 ) -> None:
     desk = Desk()
-    desk.first.results.append(SubmitResult(outcome, reason=reason))
-    await desk.pay()
+    await desk.pay(SubmitResult(outcome, reason=reason))
 
     reply = await LiveQueries(desk.store).transaction_status(SERVICE, "T1")
 

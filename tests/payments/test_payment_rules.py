@@ -1,4 +1,4 @@
-"""What the sandbox answers to a payment, the rule that each answer names, and their order (D9)."""
+"""The answers of the sandbox to a payment, their rules, and the order of the rules (D9)."""
 
 from decimal import Decimal
 from typing import Any
@@ -13,7 +13,6 @@ from sandbox_sim.values.response_codes import Reply
 from tests.records.samples import PAYMENTS, payment
 
 MOBILE = (Operation.COLLECT, Operation.DEPOSIT, Operation.PAYOUT, Operation.AIRTIME)
-
 CAPPED = (Operation.COLLECT, Operation.CARD, Operation.BILL, Operation.AIRTIME)
 
 # The rule of an accepted payment.
@@ -24,11 +23,8 @@ OWN_RULE = {
     Operation.BILL: "sandbox.7",
 }
 
-
 SANDBOX = Behaviour()
-
 STRICT = Behaviour(duplicates="reject")
-
 INTERNATIONAL = Behaviour(accept_international=True)
 
 
@@ -49,7 +45,7 @@ def answer(
 @pytest.mark.spec("sandbox.3", "sandbox.5", "sandbox.6", "sandbox.7")
 @pytest.mark.decision("D8")
 @pytest.mark.parametrize("operation", PAYMENTS)
-def test_a_good_payment_is_taken_and_a_card_in_a_word_of_its_own(operation: Operation) -> None:
+def test_a_valid_payment_is_202_and_a_valid_card_payment_is_000(operation: Operation) -> None:
     code, message = ("000", "Successful") if operation is Operation.CARD else ("202", None)
 
     taken = answer(operation)
@@ -88,7 +84,7 @@ def test_the_number_decides_and_the_233_form_is_taken_by_setting(
 
 @pytest.mark.decision("D11")
 @pytest.mark.parametrize("operation", MOBILE)
-def test_the_network_has_to_match_the_prefix_by_setting_only(operation: Operation) -> None:
+def test_the_network_must_match_the_prefix_only_with_the_setting(operation: Operation) -> None:
     matching = Behaviour(match_network=True)
     refused = answer(operation, matching, nw="VOD")
 
@@ -114,9 +110,7 @@ def test_the_account_of_a_bill_decides(account: str, code: str) -> None:
 @pytest.mark.spec("sandbox.3", "limits")
 @pytest.mark.decision("D12")
 @pytest.mark.parametrize("operation", PAYMENTS)
-def test_the_cap_is_10000_and_includes_it_and_deposit_and_payout_have_none(
-    operation: Operation,
-) -> None:
+def test_the_cap_is_10000_inclusive_except_for_deposits_and_payouts(operation: Operation) -> None:
     above = answer(operation, amount="10000.01")
 
     for amount in ("0.01", "10000", "10000.00"):
@@ -136,7 +130,7 @@ def test_the_cap_is_10000_and_includes_it_and_deposit_and_payout_have_none(
         *(("1000000000000000", "1E+15"), ("1E+30", "1E+30")),
     ],
 )
-def test_an_amount_above_the_cap_is_told_without_needless_digits(amount: str, shown: str) -> None:
+def test_an_amount_above_the_cap_is_shown_without_needless_digits(amount: str, shown: str) -> None:
     why = answer(amount=amount).why
 
     assert why == f"amount {shown} is above 10000, the sandbox maximum"
@@ -202,7 +196,7 @@ def test_only_the_test_cards_of_the_brand_are_taken(
 
 
 @pytest.mark.decision("D20")
-def test_the_test_cards_are_data_and_the_page_takes_those_of_either_brand() -> None:
+def test_the_test_cards_are_a_setting_and_the_page_takes_each_brand() -> None:
     other = Behaviour(test_cards={"4000000000000002": "VIS"})
     taken = {"4111111111111111": "VIS", "5555555555554444": "MAS"}
 

@@ -1,4 +1,4 @@
-"""How a transaction ends where there is nothing to end, or no key to sign with."""
+"""The beginning of a transaction, and jobs that have nothing to settle or no key to sign with."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -37,7 +37,7 @@ async def callbacks_of(store: Store, *taken: TransactionRecord) -> Sequence[Call
 
 @pytest.mark.spec("states.transactions")
 @pytest.mark.parametrize("status", [Status.SUCCESSFUL, Status.FAILED, Status.CANCELLED])
-async def test_a_transaction_that_is_decided_stays_as_it_is(store: Store, status: Status) -> None:
+async def test_a_decided_transaction_stays_unchanged(store: Store, status: Status) -> None:
     decided = transaction().moved(status, NOW)
 
     assert await callbacks_of(store, decided) == []
@@ -47,12 +47,12 @@ async def test_a_transaction_that_is_decided_stays_as_it_is(store: Store, status
     assert await unit_of(store).claim_due(after(days=1), 100) == []
 
 
-@pytest.mark.decision("D29")
-async def test_one_that_is_gone_is_no_fault_and_one_of_an_unknown_client_is_not_signed(
-    store: Store,
-) -> None:
+async def test_a_job_of_a_deleted_transaction_does_nothing(store: Store) -> None:
     assert await callbacks_of(store) == []
 
+
+@pytest.mark.decision("D29")
+async def test_a_callback_for_an_unknown_client_is_not_signed(store: Store) -> None:
     (callback,) = await callbacks_of(store, transaction())
     assert callback.signature is None
 
@@ -69,12 +69,12 @@ EARLY = CallbackBehaviour(before_response=True)
         ({"by_hand": True}, after(seconds=1), Status.PENDING, None),
         ({"override": Override("O1", delay_ms=5000)}, NOW, Status.PENDING, after(seconds=5)),
         ({"override": Override("O1", Status.PENDING, callback=EARLY)}, None, Status.PENDING, None),
-        # The callback that is asked for before the answer is due now.
+        # The callback before the answer is due now.
         ({"override": Override("O1", callback=EARLY)}, after(seconds=1), Status.SUCCESSFUL, NOW),
         ({"override": Override("O1", Status.FAILED, callback=EARLY)}, None, Status.FAILED, NOW),
     ],
 )
-async def test_how_a_transaction_begins(
+async def test_a_transaction_begins_with_its_status_and_its_job(
     store: Store,
     fields: dict[str, Any],
     due: datetime | None,

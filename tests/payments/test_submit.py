@@ -17,13 +17,9 @@ from tests.sample_records import NOW, SERVICE, after, job, transaction
 from tests.units import unit_of
 
 PAYMENT = transaction().payment
-
 SANDBOX_CLIENT = Client("sandbox_key", "sandbox_secret")
-
 PRODUCTION_CLIENT = Client("live_key", "live_secret", ServiceMode.PRODUCTION)
-
 TAKEN = Reply("202", "sandbox.3", "taken")
-
 REFUSED = Reply("402", "D13", "too little", warnings=("a warning",))
 
 
@@ -54,10 +50,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.store = FailingStore(MemoryStore(VirtualClock()))
-        processors = {
-            ServiceMode.SANDBOX: self.sandbox,
-            ServiceMode.PRODUCTION: self.production,
-        }
+        processors = {ServiceMode.SANDBOX: self.sandbox, ServiceMode.PRODUCTION: self.production}
         self.payments = Payments(self.store, RandomIds(seed=1), self.gate, processors)
 
     async def pay(self, client: Client = SANDBOX_CLIENT) -> Reply:
@@ -66,9 +59,7 @@ class Desk:
 
 @pytest.mark.decision("D32")
 @pytest.mark.parametrize("client", [SANDBOX_CLIENT, PRODUCTION_CLIENT], ids=["S", "P"])
-async def test_the_processor_of_the_client_s_mode_gets_the_payment_with_all_that_it_needs(
-    client: Client,
-) -> None:
+async def test_the_processor_of_the_clients_mode_gets_the_whole_request(client: Client) -> None:
     desk = Desk()
 
     reply = await desk.pay(client)
@@ -83,11 +74,11 @@ async def test_the_processor_of_the_client_s_mode_gets_the_payment_with_all_that
 
 
 @pytest.mark.decision("D16")
-class TestTheGate:
+class TestAnswerGate:
     """The gate holds the callback from before the payment is saved until its answer is written."""
 
     @pytest.mark.parametrize("decision", [TAKEN, REFUSED])
-    async def test_it_holds_the_payment_until_the_caller_releases_it(self, decision: Reply) -> None:
+    async def test_a_payment_is_held_until_the_caller_releases_it(self, decision: Reply) -> None:
         desk = Desk(FakeProcessor(decision))
         held: list[bool] = []
 
@@ -117,8 +108,8 @@ class TestTheGate:
         assert not desk.gate.is_held(desk.sandbox.requests[0].network_transaction_id)
 
 
-async def test_before_its_answer_a_processor_may_wait_and_still_reject() -> None:
-    """It waits for other systems after the commit, and outside a unit of work."""
+async def test_a_processor_may_wait_after_the_commit_and_still_refuse() -> None:
+    """The wait for other systems is outside a unit of work."""
     desk = Desk()
     found: list[object] = []
 
@@ -137,7 +128,7 @@ async def test_before_its_answer_a_processor_may_wait_and_still_reject() -> None
     assert found == [transaction(str(reply.awaited_by))]
 
 
-async def test_a_store_that_is_away_raises_and_nothing_is_saved() -> None:
+async def test_a_store_failure_raises_and_saves_nothing() -> None:
     async def add_job(unit: Unit, _request: PaymentRequest) -> None:
         await unit.add_job(job("1"))
 

@@ -34,6 +34,7 @@ from sandbox_sim.ports.network import (
     SubmitResult,
     UnreadableNotification,
 )
+from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.production.live_sms import LiveSms
 from sandbox_sim.production.manual_actions import LiveActions
 from sandbox_sim.production.notifications import NetworkNotifications
@@ -42,13 +43,17 @@ from sandbox_sim.production.processor import NetworkProcessor
 from sandbox_sim.production.registry import ConfiguredNetwork, Networks
 from sandbox_sim.production.routing import NetworkRoute
 from sandbox_sim.production.status_asking import StatusAsking
-from sandbox_sim.records.attempts import Attempt, Terms
+from sandbox_sim.records.attempts import Attempt, AttemptQuery, Terms
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import CallbackRecord
-from sandbox_sim.records.exchanges import NotificationTrust, RawNotification, Scrubber
+from sandbox_sim.records.exchanges import (
+    KeptNotification,
+    NotificationTrust,
+    RawNotification,
+    Scrubber,
+)
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.ledger import ManualEntry, Reason, transfer, wallet_of
-from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status, TransactionRecord
 from sandbox_sim.stores.memory.memory_store import MemoryStore
@@ -56,26 +61,25 @@ from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.response_codes import Reply
 from sandbox_sim.values.vocabulary import Wallet
 from tests.fakes import FailingStore
+from tests.live_records import raw_notification
 from tests.sample_records import SERVICE, every, transaction, violations
 from tests.turns import idle
 from tests.units import unit_of
 
 LIVE = ServiceMode.PRODUCTION
-
+VALID = {"x-signature": "valid"}
+PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
+AVAILABLE, HELD = "service/55/payout/GHS available", "service/55/payout/GHS pending"
+COLLECTED, CLEARING = "service/55/collection/GHS available", "network/first/clearing/GHS"
 CLIENT = Client("live_key", "live_secret", LIVE)
-
 PENDING = SubmitResult(Outcome.PENDING)
-
 NOT_SENT = SubmitResult(Outcome.NOT_SENT, reason="connection refused", network_fault=True)
-
 LOST = SubmitResult(Outcome.UNKNOWN, reason="no answer", network_fault=True)
-
+PAID = SubmitResult(Outcome.SUCCEEDED)
+REFUSED = SubmitResult(Outcome.REFUSED, code="019", reason="no such number")
 SIGNED = ManualEntry("ama", "by letter", "letter 12")
-
 NOT_FOUND = StatusResult(Outcome.UNKNOWN, found=False)
-
 SUCCEEDED, FAILED = StatusResult(Outcome.SUCCEEDED), StatusResult(Outcome.FAILED, reason="no funds")
-
 
 TAKES_ALL = Capabilities(
     frozenset(Operation), frozenset({"GHS", "SMS"}), trust=NotificationTrust.SIGNED
@@ -83,7 +87,7 @@ TAKES_ALL = Capabilities(
 
 
 def raising(error: Exception) -> Callable[..., Any]:
-    """A function that raises this, whatever it is called with."""
+    """A function that always raises this."""
 
     def fail(*_args: object) -> None:
         raise error
@@ -121,7 +125,7 @@ class ScriptedNetwork:
         return self.statuses.popleft() if self.statuses else StatusResult(Outcome.PENDING)
 
     def verify(self, raw: RawNotification) -> bool:
-        return raw.headers.get("x-signature") == "valid"
+        return raw.headers.get("x-signature") == VALID["x-signature"]
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
         if self.notification is None:
@@ -183,7 +187,13 @@ class Desk:
         self.payments = Payments(self.store, ids, self.gate, processors)
         self.refunds = Refunds(self.store, self.clock, ids, processors)
 
-    async def pay(self, **fields: Any) -> Reply:
+    @property
+    def records(self) -> LiveRecordReader:
+        return LiveRecordReader(self.store, self.clock, self.networks)
+
+    async def pay(self, *results: SubmitResult, **fields: Any) -> Reply:
+        """Pay; the first network gives these results of a submit in turn."""
+        self.first.results.extend(results)
         payment = transaction(**fields).payment
         address, now = (lambda: "http://gateway.test"), self.clock.now()
         reply = await self.payments.submit(payment, CLIENT, now, address)
@@ -194,7 +204,6 @@ class Desk:
     async def refund(self, of: str = "T1", amount: str | None = None, **fields: Any) -> Refunded:
         """Refund the collection with this `transaction_id`."""
         collection = await self.transaction(of)
-        assert collection is not None
         key = CollectionKey(SERVICE, collection.network_transaction_id, LIVE)
         exact = None if amount is None else Decimal(amount)
         order = RefundOrder("ama", "sold out", exact)._replace(**fields)
@@ -240,27 +249,76 @@ class Desk:
         self.clock.move_to(self.clock.now() + timedelta(**by))
         return await self.run_due()
 
+    async def query(self, *answers: StatusResult, **by: float) -> list[JobKind]:
+        """Wait this long; the first network answers status queries with these in turn."""
+        self.first.statuses.extend(answers)
+        return await self.wait(**by)
+
     @contextmanager
     def without_first(self) -> Iterator[None]:
-        """Within the block, this is a replica whose configuration has not got `first`."""
+        """Within the block, this is a replica whose configuration lacks `first`."""
         known = self.networks.by_name
         self.networks.by_name = {name: each for name, each in known.items() if name != "first"}
         yield
         self.networks.by_name = known
 
     async def attempts(self) -> Sequence[Attempt]:
-        found = await unit_of(self.store).list_transactions(Listing(mode=LIVE))
-        (each,) = found
-        network_id = each.network_transaction_id
-        return await unit_of(self.store).attempts_of(network_id)
+        """All attempts, oldest first."""
+        return (await unit_of(self.store).list_attempts(AttemptQuery(limit=100)))[::-1]
 
-    async def transaction(self, transaction_id: str = "T1") -> TransactionRecord | None:
-        return await unit_of(self.store).transaction(SERVICE, transaction_id, LIVE)
+    async def attempt(self, of: TransactionRecord | None = None) -> Attempt:
+        """The only attempt, or the only one of a transaction."""
+        attempts = await self.attempts()
+        if of is not None:
+            attempts = await unit_of(self.store).attempts_of(of.network_transaction_id)
+        (found,) = attempts
+        return found
+
+    async def hint(self) -> None:
+        """Note that an unproven notification about the only attempt came."""
+        attempt, now = await self.attempt(), self.clock.now()
+        await self.store.run(lambda unit: self.recorder.hint(unit, attempt, now))
+
+    async def record(self, answer: StatusResult, of: TransactionRecord | None = None) -> None:
+        """Record the answer to a status query about `attempt(of)`."""
+        attempt = await self.attempt(of)
+        await self.store.run(lambda unit: self.asking.record(unit, attempt, answer))
+
+    async def has_transaction(self, transaction_id: str = "T1") -> bool:
+        found = await unit_of(self.store).transaction(SERVICE, transaction_id, LIVE)
+        return found is not None
+
+    async def transaction(self, transaction_id: str = "T1") -> TransactionRecord:
+        found = await unit_of(self.store).transaction(SERVICE, transaction_id, LIVE)
+        assert found is not None
+        return found
 
     async def status(self, transaction_id: str = "T1") -> Status:
-        found = await self.transaction(transaction_id)
+        return (await self.transaction(transaction_id)).status
+
+    async def notification(self, number: int = 1) -> KeptNotification:
+        found = await unit_of(self.store).raw_notification(number)
         assert found is not None
-        return found.status
+        return found
+
+    async def notify(
+        self,
+        outcome: Outcome = Outcome.SUCCEEDED,
+        *,
+        attempt_id: str | None = None,
+        reference: str = "",
+        **fields: Any,
+    ) -> None:
+        """Receive and read a notification of the first network.
+
+        It is signed and about the only attempt; `fields` replace those of the raw notification.
+        """
+        if attempt_id is None:
+            attempt_id = (await self.attempt()).id
+        self.first.notification = Notification(outcome, attempt_id, reference)
+        plain = {"network": "first", "headers": VALID, "received_at": self.clock.now()}
+        await self.notifications.receive(raw_notification(**{**plain, **fields}))
+        await self.run_due()
 
     async def callbacks(self) -> Sequence[CallbackRecord]:
         return await unit_of(self.store).list_callbacks(every(SERVICE))
@@ -275,3 +333,10 @@ class Desk:
             texts[f"{account} available"] = balance.available
             texts[f"{account} pending"] = balance.pending
         return {name: amount for name, amount in texts.items() if amount}
+
+
+async def collected(**fields: Any) -> Desk:
+    """A desk with one successful collection, T1, of 10.50."""
+    desk = Desk(**fields)
+    await desk.pay(PAID, operation=Operation.COLLECT)
+    return desk

@@ -1,13 +1,12 @@
 """A client of mode P at a gateway that routes to the fake MTN MoMo server."""
 
-import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from chaos.production.fake_momo import SETTINGS, FakeMomo, MomoServer, Payment, serving
 from tests.conftest import Sandbox, StartSandbox
-from tests.networks.fake_momo import SETTINGS, MomoServer, Payment, serving
 from tests.production.client import live, settled
 from tests.web.control_api import get
 
@@ -41,11 +40,10 @@ class Paying:
         found: dict[str, Any] = await get(self.sandbox, "transactions/55/T1")
         return found
 
-    async def forge(self, path: str, body: bytes | None = None, **document: str) -> int:
+    async def forge(self, path: str, body: bytes) -> int:
         """Send a notification that MTN did not send; returns the HTTP status of the answer."""
         url = f"{self.sandbox.url}/_networks/mtn/{path}"
-        raw = json.dumps(document).encode() if body is None else body
-        async with self.sandbox.session.post(url, data=raw) as answer:
+        async with self.sandbox.session.post(url, data=body) as answer:
             return answer.status
 
     async def settled(self, **by: float) -> None:
@@ -53,9 +51,15 @@ class Paying:
 
 
 @asynccontextmanager
-async def paying_over_momo(start: StartSandbox, **settings: Any) -> AsyncIterator[Paying]:
-    async with serving() as momo:
-        network = {"adapter": "mtn_momo", "base_url": momo.url, **SETTINGS}
+async def paying_over_momo(
+    start: StartSandbox,
+    fake: FakeMomo | None = None,
+    account: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> AsyncIterator[Paying]:
+    """account: settings of the network; settings: those of the gateway."""
+    async with serving(fake) as momo:
+        network = {"adapter": "mtn_momo", "base_url": momo.url, **SETTINGS, **(account or {})}
         sandbox = await live(start, {"mtn": network}, **settings)
         yield Paying(sandbox, momo)
         await sandbox.stop()

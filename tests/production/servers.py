@@ -1,4 +1,4 @@
-"""`serve --production` as a process, a merchant's server, and another side that can hang."""
+"""`serve --production` as a process, a merchant's server, and another gateway that can hang."""
 
 import json
 import subprocess
@@ -103,7 +103,7 @@ def serving(folder: Path, networks: str = SIMULATED, *flags: str) -> Iterator[Se
 
 
 class Other:
-    """A server that keeps what comes in and answers as a test says.
+    """A server that keeps its requests and answers as a test decides.
 
     answer: makes the HTTP status and body of an answer from the path and the body.
     """
@@ -125,7 +125,7 @@ class Other:
                     self.end_headers()
                     self.wfile.write(written)
                 except OSError:
-                    pass  # who asked was killed
+                    pass  # the client was killed
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- http.server's
                 """Say nothing."""
@@ -135,7 +135,7 @@ class Other:
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def next(self) -> tuple[str, dict[str, Any]]:
-        """What comes in next."""
+        """The path and the body of the next request."""
         return self.came.get(timeout=SOON)
 
 
@@ -159,7 +159,7 @@ def shop() -> AbstractContextManager[Other]:
 
 
 class HangingUpstream:
-    """Another gateway that takes a payment and answers only when it is told to."""
+    """Another gateway that takes a payment and answers only when `go_on` is set."""
 
     def __init__(self) -> None:
         self.go_on = Event()

@@ -1,4 +1,4 @@
-"""Each call into an adapter ends, whatever the adapter does (D39)."""
+"""Each call into an adapter ends, even if the adapter hangs (D39)."""
 
 import asyncio
 import logging
@@ -31,10 +31,7 @@ from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
 
-
 T = TypeVar("T")
-
-
 LIMIT_S = Terms().timeout.total_seconds() + MARGIN_S
 
 
@@ -77,7 +74,7 @@ class HangingNetwork(ScriptedNetwork):
 
 
 class Hanging:
-    """Two networks, and a clock on which their limits pass. The methods `hangs` of one hang."""
+    """Two networks, the first of which hangs in some methods, and a clock that passes limits."""
 
     def __init__(self, *hangs: str, deaf: bool) -> None:
         self.clock = SteppedClock()
@@ -119,10 +116,6 @@ async def hanging(*hangs: str, deaf: bool = False) -> AsyncIterator[Hanging]:
         await turns()
 
 
-def events_of(_name: str) -> NetworkEvents:
-    return KeptEvents()
-
-
 @pytest.mark.parametrize("deaf", [False, True])
 async def test_a_submit_that_hangs_is_unknown_and_a_network_fault(*, deaf: bool) -> None:
     async with hanging("submit", deaf=deaf) as both:
@@ -132,7 +125,7 @@ async def test_a_submit_that_hangs_is_unknown_and_a_network_fault(*, deaf: bool)
     assert result.reason == "the adapter gave no result in 12 s"
 
 
-async def test_the_client_of_a_submit_that_hangs_is_answered_and_its_attempt_is_asked_for() -> None:
+async def test_a_payment_whose_submit_hangs_answers_202_and_its_status_is_queried() -> None:
     clock = SteppedClock()
     desk = Desk(clock=clock)
     desk.first.blocked = asyncio.Event()
@@ -142,8 +135,7 @@ async def test_the_client_of_a_submit_that_hangs_is_answered_and_its_attempt_is_
     clock.advance(LIMIT_S)
 
     assert (await paying).code == "202"
-    (attempt,) = await desk.attempts()
-    assert attempt.outcome is Outcome.UNKNOWN
+    assert (await desk.attempt()).outcome is Outcome.UNKNOWN
     await desk.wait(seconds=6)
     assert len(desk.first.queries) == 1
 
@@ -161,7 +153,7 @@ async def test_a_submit_may_take_as_long_as_its_adapter_declares() -> None:
 
 
 @pytest.mark.parametrize("deaf", [False, True])
-async def test_status_calls_that_hang_stop_no_other_question(*, deaf: bool) -> None:
+async def test_hanging_status_calls_do_not_stop_later_ones(*, deaf: bool) -> None:
     async with hanging("status", deaf=deaf) as both:
         hung = both.ask(QUERIES_AT_ONCE)
         await turns()
@@ -176,7 +168,7 @@ async def test_status_calls_that_hang_stop_no_other_question(*, deaf: bool) -> N
         assert asked.result().outcome is Outcome.PENDING
 
 
-async def test_a_health_check_that_hangs_says_so() -> None:
+async def test_a_health_check_that_hangs_fails() -> None:
     async with hanging("health") as both:
         health = await both.result(both.networks.health("first"))
 
@@ -184,12 +176,10 @@ async def test_a_health_check_that_hangs_says_so() -> None:
 
 
 @pytest.mark.parametrize("deaf", [False, True])
-async def test_a_network_whose_open_hangs_stops_the_start_and_closes_the_others(
-    *, deaf: bool
-) -> None:
+async def test_a_hanging_open_stops_the_start_and_closes_the_other_networks(*, deaf: bool) -> None:
     async with hanging(deaf=deaf) as both:
         both.second.hangs, both.second.deaf = {"open"}, deaf
-        opening = asyncio.create_task(both.networks.open(events_of))
+        opening = asyncio.create_task(both.networks.open(lambda _name: KeptEvents()))
         await both.pass_limit()
 
         with pytest.raises(NetworkConfigError, match=r"networks\.second: it could not be opened"):
@@ -200,7 +190,7 @@ async def test_a_network_whose_open_hangs_stops_the_start_and_closes_the_others(
 
 
 @pytest.mark.parametrize("deaf", [False, True])
-async def test_a_network_whose_close_hangs_delays_no_other(
+async def test_a_network_whose_close_hangs_does_not_delay_the_others(
     *, deaf: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with hanging("close", deaf=deaf) as both:
@@ -251,7 +241,7 @@ async def test_a_network_with_too_many_abandoned_calls_is_not_called_until_some_
         assert (await again).outcome is Outcome.PENDING
 
 
-async def test_a_result_that_a_cancelled_call_still_gives_counts(
+async def test_a_result_that_a_cancelled_call_still_returns_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     taken = SubmitResult(Outcome.PENDING, network_id="N1")
@@ -267,7 +257,7 @@ async def test_a_result_that_a_cancelled_call_still_gives_counts(
         assert await both.result(both.networks.submit("first", request())) == taken
 
 
-async def test_an_adapter_that_cancels_its_own_call_does_not_cancel_ours(
+async def test_an_adapter_that_cancels_its_own_call_does_not_cancel_the_submit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def cancelled(_request: SubmitRequest) -> SubmitResult:

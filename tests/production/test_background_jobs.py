@@ -1,4 +1,4 @@
-"""Claimed jobs whose work is done in the background: what fails obeys one policy (D39)."""
+"""Background jobs: when a failing job is tried again, listed and given up (D39)."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -53,7 +53,7 @@ REFUSED = DataRefused("it cannot hold one of the values")
 
 
 @pytest.mark.parametrize("error", [ValueError("a bug of ours"), REFUSED], ids=["bug", "data"])
-async def test_one_that_fails_is_tried_on_the_schedule_and_listed_after_three(
+async def test_a_failing_job_is_tried_on_the_schedule_and_listed_after_three_failures(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     working = Working(*[error] * 4)
@@ -70,7 +70,7 @@ async def test_one_that_fails_is_tried_on_the_schedule_and_listed_after_three(
     assert await working.listed() == [4]
 
 
-async def test_one_that_works_at_last_is_listed_no_more() -> None:
+async def test_a_listed_job_that_succeeds_is_no_longer_listed() -> None:
     working = Working(*[ValueError("a bug of ours")] * 3)
 
     await working.run_until(after(days=2))
@@ -79,7 +79,7 @@ async def test_one_that_works_at_last_is_listed_no_more() -> None:
     assert await working.listed() == []
 
 
-async def test_a_store_that_is_away_is_waited_for_and_is_no_failure(
+async def test_a_job_waits_for_an_unavailable_store_without_counting_a_failure(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     working = Working(*[StoreError("the disk is full")] * 5)
@@ -92,7 +92,7 @@ async def test_a_store_that_is_away_is_waited_for_and_is_no_failure(
     assert await working.listed() == []
 
 
-async def test_one_whose_claim_another_server_has_taken_is_left_to_it(
+async def test_a_job_that_another_server_has_claimed_is_not_tried_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     working = Working(JobLost("its claim has ended"))
@@ -103,7 +103,7 @@ async def test_one_whose_claim_another_server_has_taken_is_left_to_it(
     assert caplog.messages == ["ask-network A1 is not recorded: its claim has ended"]
 
 
-async def test_close_cancels_what_is_under_way() -> None:
+async def test_close_cancels_the_running_jobs() -> None:
     began, may_end, ended = asyncio.Event(), asyncio.Event(), []
 
     async def work(job: Job) -> None:
@@ -122,7 +122,7 @@ async def test_close_cancels_what_is_under_way() -> None:
     assert ended == []
 
 
-async def test_one_that_is_given_up_ends_in_the_unit_that_says_so() -> None:
+async def test_a_job_that_is_given_up_is_noted_once_and_ends() -> None:
     noted: list[tuple[str, str]] = []
 
     async def give_up(unit: Unit, job: Job, problem: str) -> None:

@@ -19,12 +19,12 @@ def after_faults(count: int) -> Breaker:
     return breaker
 
 
-def test_four_faults_leave_it_closed_and_the_fifth_opens_it() -> None:
+def test_four_faults_leave_the_breaker_closed_and_the_fifth_opens_it() -> None:
     assert after_faults(4).admit(NOON)[1]
     assert not after_faults(5).admit(NOON)[1]
 
 
-def test_the_probe_decides() -> None:
+def test_the_probe_closes_the_breaker_or_opens_it_again() -> None:
     later = NOON + OPEN_FOR
     probing, _ = after_faults(5).admit(later)
 
@@ -34,7 +34,7 @@ def test_the_probe_decides() -> None:
     assert opened.admit(later + OPEN_FOR)[1]
 
 
-def test_a_probe_that_never_ends_makes_room_for_another() -> None:
+def test_a_probe_that_never_ends_admits_another_after_a_minute() -> None:
     later = NOON + OPEN_FOR
     probing, _ = after_faults(5).admit(later)
 
@@ -42,7 +42,7 @@ def test_a_probe_that_never_ends_makes_room_for_another() -> None:
     assert probing.admit(later + PROBE_ENDS_AFTER)[1]
 
 
-def test_a_fault_of_a_submit_that_left_before_does_not_keep_it_open() -> None:
+def test_a_fault_of_an_earlier_submit_does_not_keep_the_breaker_open() -> None:
     late = NOON + OPEN_FOR - timedelta(seconds=1)
     breaker = after_faults(5).after_fault(late)
 
@@ -50,7 +50,7 @@ def test_a_fault_of_a_submit_that_left_before_does_not_keep_it_open() -> None:
     assert breaker.admit(NOON + OPEN_FOR)[1]
 
 
-def test_a_clock_that_is_set_back_does_not_keep_it_open() -> None:
+def test_a_clock_that_is_set_back_does_not_keep_the_breaker_open() -> None:
     earlier = NOON - timedelta(hours=3)
 
     probing, admitted = after_faults(5).admit(earlier)

@@ -1,4 +1,4 @@
-"""What a person decides about an attempt, and what has to be forced (D44)."""
+"""The decisions of a person about an attempt, and those that need force (D44)."""
 
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -28,25 +28,20 @@ from sandbox_sim.records.reports import Echo, Outcome, Report
 from tests.production.samples import NOON, attempt, report
 
 TERMS = Terms()
-
 LATER = NOON + timedelta(minutes=1)
-
-NOTHING = Decimal(0)
-
 GIVEN_UP = NOON + TERMS.schedule.give_up_after
-
 
 pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D44")]
 
 
-def asked(
+def objection_to(
     subject: Attempt,
     said: Report | None,
     outcome: Outcome = Outcome.FAILED,
     now: datetime = GIVEN_UP,
     terms: Terms = TERMS,
 ) -> str:
-    """The objection to an outcome, after the network was asked."""
+    """The objection to an outcome, after a status query."""
     judged = Judgement(subject, Change.NOTHING)
     if said is not None:
         judged = apply(subject, said, terms, now)
@@ -55,91 +50,88 @@ def asked(
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
 @pytest.mark.parametrize("operation", [Operation.COLLECT, *sorted(SPENDING)])
-def test_what_the_network_calls_pending_is_settled_by_force_until_it_is_given_up(
+def test_settling_a_pending_attempt_needs_force_before_polling_gives_up(
     operation: Operation, outcome: Outcome
 ) -> None:
+    """Afterwards only a failure that returns money needs force."""
     said, before = report(Outcome.PENDING), GIVEN_UP - timedelta(seconds=1)
     gives_back = operation in SPENDING and outcome is Outcome.FAILED
 
-    assert asked(attempt(operation), said, outcome, before) == "it is still under way"
-    assert bool(asked(attempt(operation), said, outcome, GIVEN_UP)) is gives_back
+    assert objection_to(attempt(operation), said, outcome, before) == "it is still under way"
+    assert bool(objection_to(attempt(operation), said, outcome, GIVEN_UP)) is gives_back
 
 
 @pytest.mark.parametrize(
     "said", [None, report(Outcome.UNKNOWN), report(Outcome.UNKNOWN, found=False)]
 )
 @pytest.mark.parametrize("operation", sorted(SPENDING))
-def test_what_was_spent_is_given_back_only_after_the_network_is_given_up(
+def test_returning_money_without_an_outcome_needs_force_before_polling_gives_up(
     operation: Operation, said: Report | None
 ) -> None:
     subject = attempt(operation)
     before = GIVEN_UP - timedelta(seconds=1)
 
-    assert asked(subject, said, now=before) == (
+    assert objection_to(subject, said, now=before) == (
         "the request may still be carried out, and is queried often until 2026-01-02T12:00:00.000Z"
     )
-    assert not asked(subject, said, now=GIVEN_UP)
-    assert not asked(subject, said, Outcome.SUCCEEDED, before)
+    assert not objection_to(subject, said, now=GIVEN_UP)
+    assert not objection_to(subject, said, Outcome.SUCCEEDED, before)
 
 
-def test_a_collection_gives_nothing_back_so_its_age_does_not_matter() -> None:
-    assert not asked(attempt(), report(Outcome.UNKNOWN), now=LATER)
+def test_failing_a_collection_without_an_outcome_needs_no_force() -> None:
+    assert not objection_to(attempt(), report(Outcome.UNKNOWN), now=LATER)
 
 
-def test_a_request_that_went_out_again_is_given_back_only_after_its_repeats_end() -> None:
+def test_returning_the_money_of_a_repeated_request_needs_force_until_repeats_end() -> None:
     terms = Terms(repeats_within=timedelta(days=2), timeout=timedelta(seconds=10))
     said = report(Outcome.UNKNOWN, found=False)
     repeated = attempt(Operation.PAYOUT, submits=2)
     last = NOON + timedelta(days=2, seconds=10)
 
-    assert asked(repeated, said, now=last - timedelta(seconds=1), terms=terms)
-    assert not asked(repeated, said, now=last, terms=terms)
-    assert not asked(attempt(Operation.PAYOUT), said, now=GIVEN_UP, terms=terms)
+    assert objection_to(repeated, said, now=last - timedelta(seconds=1), terms=terms)
+    assert not objection_to(repeated, said, now=last, terms=terms)
+    assert not objection_to(attempt(Operation.PAYOUT), said, now=GIVEN_UP, terms=terms)
 
 
 @pytest.mark.parametrize("operation", sorted(SPENDING))
-def test_what_was_spent_is_not_settled_against_the_network_s_word(operation: Operation) -> None:
+def test_settling_spent_money_against_the_networks_answer_needs_force(operation: Operation) -> None:
     """A success of another amount leaves it open, and so does a failure within its grace."""
     paid = report(Outcome.SUCCEEDED, echo=Echo(amount=attempt().amount + 1))
     known = attempt(operation, mismatch="amount is 11.50 and not 10.50")
     grace = Terms(failure_grace=timedelta(hours=1))
 
-    assert asked(known, paid) == "that contradicts failed"
-    assert not asked(known, paid, Outcome.SUCCEEDED)
+    assert objection_to(known, paid) == "that contradicts failed"
+    assert not objection_to(known, paid, Outcome.SUCCEEDED)
     if operation in MONEY_OUT:
         failing = report(Outcome.FAILED)
-        assert asked(attempt(operation), failing, Outcome.SUCCEEDED, terms=grace) == (
+        assert objection_to(attempt(operation), failing, Outcome.SUCCEEDED, terms=grace) == (
             "that contradicts succeeded"
         )
-        assert not asked(attempt(operation), failing, terms=grace)
+        assert not objection_to(attempt(operation), failing, terms=grace)
 
 
 @pytest.mark.parametrize("operation", [Operation.COLLECT, Operation.PAYOUT])
-def test_a_success_is_settled_with_the_amount_that_the_network_confirms(
-    operation: Operation,
-) -> None:
+def test_a_success_is_settled_with_the_amount_the_network_confirms(operation: Operation) -> None:
     said = report(Outcome.SUCCEEDED, echo=Echo(amount=Decimal(8)))
     known = attempt(operation, mismatch="amount is 8 and not 10.50")
-    told = as_confirmed(known, Outcome.SUCCEEDED, Decimal("8.00"), "N1")
+    confirmed = as_confirmed(known, Outcome.SUCCEEDED, Decimal("8.00"), "N1")
 
-    assert asked(known, said, Outcome.SUCCEEDED) == "that with the amount 8, not 10.5"
-    assert not asked(told, said, Outcome.SUCCEEDED)
-    assert (told.moved_amount, told.network_id) == (Decimal(8), "N1")
-    whole = as_confirmed(told, Outcome.SUCCEEDED, known.amount, "N1")
+    assert objection_to(known, said, Outcome.SUCCEEDED) == "that with the amount 8, not 10.5"
+    assert not objection_to(confirmed, said, Outcome.SUCCEEDED)
+    assert (confirmed.moved_amount, confirmed.network_id) == (Decimal(8), "N1")
+    whole = as_confirmed(confirmed, Outcome.SUCCEEDED, known.amount, "N1")
     assert whole.moved_amount == known.amount
 
 
 @pytest.mark.parametrize("amount", [None, Decimal("10.50"), Decimal("NaN")])
-def test_a_success_of_the_whole_amount_or_of_none_that_is_a_number_is_settled_as_it_is(
-    amount: Decimal | None,
-) -> None:
+def test_a_success_of_the_full_or_an_unusable_amount_needs_no_force(amount: Decimal | None) -> None:
     said = report(Outcome.SUCCEEDED, echo=Echo("other", amount))
     known = apply(attempt(), said, TERMS, LATER).attempt
 
-    assert (known.is_open, asked(known, said, Outcome.SUCCEEDED)) == (True, "")
+    assert (known.is_open, objection_to(known, said, Outcome.SUCCEEDED)) == (True, "")
 
 
-def test_a_part_of_what_the_network_calls_paid_in_whole_needs_force() -> None:
+def test_settling_a_part_of_an_amount_that_was_paid_in_full_needs_force() -> None:
     said = report(Outcome.SUCCEEDED, echo=Echo("other", Decimal("10.50")))
     known = apply(attempt(Operation.PAYOUT), said, TERMS, LATER).attempt
     part = as_confirmed(known, Outcome.SUCCEEDED, Decimal(8), "")._replace(
@@ -151,7 +143,7 @@ def test_a_part_of_what_the_network_calls_paid_in_whole_needs_force() -> None:
     assert why == "that with the amount 10.5, not 8"
 
 
-def test_a_later_report_of_the_confirmed_amount_is_no_mismatch() -> None:
+def test_a_later_report_of_the_confirmed_amount_is_not_a_mismatch() -> None:
     settled = attempt(outcome=Outcome.SUCCEEDED, confirmed_amount=Decimal(8))
     eight, ten = (report(Outcome.SUCCEEDED, echo=Echo(amount=Decimal(a))) for a in ("8", "10.50"))
 
@@ -175,7 +167,7 @@ def test_a_later_report_of_the_confirmed_amount_is_no_mismatch() -> None:
         (attempt(network_id="N1"), Outcome.SUCCEEDED, "10.50", "N2", "gave it the id N1"),
     ],
 )
-def test_what_an_attempt_cannot_have_been_confirmed_with(
+def test_an_impossible_confirmed_amount_or_network_id_is_refused(
     subject: Attempt, outcome: Outcome, amount: str, network_id: str, sentence: str
 ) -> None:
     with pytest.raises(IllegalSettlement, match=sentence):
@@ -193,16 +185,20 @@ def test_what_an_attempt_cannot_have_been_confirmed_with(
         ),
     ],
 )
-def test_what_the_question_brings_to_light_is_looked_into_first(
+def test_settling_needs_force_if_the_status_query_finds_a_new_difference(
     subject: Attempt, said: Report, new: str
 ) -> None:
-    assert asked(subject, said) == f"this is new: {new}"
+    assert objection_to(subject, said) == f"this is new: {new}"
 
 
-def test_what_is_final_is_looked_into_without_force() -> None:
+def test_settling_the_contradiction_of_a_final_attempt_needs_no_force() -> None:
     doubted = attempt(Operation.PAYOUT, outcome=Outcome.FAILED, contradiction="it says succeeded")
 
-    assert asked(doubted, report(Outcome.PENDING)) == asked(doubted, None, now=NOON) == ""
+    assert (
+        objection_to(doubted, report(Outcome.PENDING))
+        == objection_to(doubted, None, now=NOON)
+        == ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -215,11 +211,11 @@ def test_what_is_final_is_looked_into_without_force() -> None:
         (report(Outcome.UNKNOWN, found=False), "network mtn does not know the reference"),
     ],
 )
-def test_what_the_network_said_is_told_in_words(said: Report | None, words: str) -> None:
+def test_the_answer_of_the_network_is_described_in_words(said: Report | None, words: str) -> None:
     assert words_of("mtn", said) == words
 
 
-def test_what_a_person_decided_is_asked_for_after_minutes_and_then_each_day() -> None:
+def test_a_manual_decision_is_rechecked_after_minutes_and_then_each_day() -> None:
     terms = Terms(recheck_for=timedelta(days=2))
     settled = settled_by_person(
         attempt(), Outcome.FAILED, by="ama", reason="seen on the statement", now=NOON
@@ -237,14 +233,14 @@ def test_what_a_person_decided_is_asked_for_after_minutes_and_then_each_day() ->
 
 
 def test_a_new_mismatch_after_a_decision_is_listed_again() -> None:
-    told = apply(attempt(), report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER).attempt
-    closed = settled_by_person(told, Outcome.SUCCEEDED, by="ama", reason="seen", now=LATER)
+    doubted = apply(attempt(), report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER).attempt
+    closed = settled_by_person(doubted, Outcome.SUCCEEDED, by="ama", reason="seen", now=LATER)
 
     same = apply(closed, report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER)
     assert same.change is Change.NOTHING
     assert not waits_because(same.attempt, TERMS.schedule, LATER)
 
-    new = apply(closed, report(Outcome.SUCCEEDED, echo=Echo("R1", amount=NOTHING)), TERMS, LATER)
+    new = apply(closed, report(Outcome.SUCCEEDED, echo=Echo("R1", amount=Decimal(0))), TERMS, LATER)
     assert new.change is Change.MISMATCH
     assert (new.attempt.settled_by, new.attempt.settled_reason) == ("", "")
     assert waits_because(new.attempt, TERMS.schedule, LATER) == [
@@ -275,29 +271,27 @@ def test_a_person_ends_an_open_attempt_and_says_why() -> None:
         (attempt(outcome=Outcome.NOT_SENT, contradiction="no"), Outcome.SUCCEEDED, "ama", "seen"),
     ],
 )
-def test_a_person_overwrites_nothing_final_and_always_says_why(
+def test_a_person_cannot_overwrite_a_final_outcome_or_omit_name_and_reason(
     subject: Attempt, outcome: Outcome, by: str, reason: str
 ) -> None:
     with pytest.raises(IllegalSettlement):
         settled_by_person(subject, outcome, by=by, reason=reason, now=LATER)
 
 
-def test_a_person_closes_a_contradiction_and_a_new_one_opens_it_again() -> None:
-    ended = attempt(outcome=Outcome.SUCCEEDED)
-    told = apply(ended, report(Outcome.FAILED), TERMS, LATER).attempt
-    closed = settled_by_person(told, Outcome.SUCCEEDED, by="ama", reason="refunded", now=LATER)
-
-    assert closed.outcome is Outcome.SUCCEEDED
-    assert not waits_because(closed, TERMS.schedule, LATER)
-
-
-@pytest.mark.parametrize("outcome", [Outcome.NOT_SENT, Outcome.REFUSED])
-def test_a_person_closes_a_contradiction_of_what_moved_no_money_as_failed(
-    outcome: Outcome,
+@pytest.mark.parametrize(
+    ("outcome", "reported", "decided"),
+    [
+        (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.SUCCEEDED),
+        (Outcome.NOT_SENT, Outcome.SUCCEEDED, Outcome.FAILED),
+        (Outcome.REFUSED, Outcome.SUCCEEDED, Outcome.FAILED),
+    ],
+)
+def test_a_person_closes_a_contradiction_by_confirming_the_recorded_outcome(
+    outcome: Outcome, reported: Outcome, decided: Outcome
 ) -> None:
-    told = apply(attempt(outcome=outcome), report(Outcome.SUCCEEDED), TERMS, LATER).attempt
-    closed = settled_by_person(told, Outcome.FAILED, by="ama", reason="refunded", now=LATER)
+    doubted = apply(attempt(outcome=outcome), report(reported), TERMS, LATER).attempt
+    closed = settled_by_person(doubted, decided, by="ama", reason="refunded", now=LATER)
 
-    assert waits_because(told, TERMS.schedule, LATER)
+    assert waits_because(doubted, TERMS.schedule, LATER)
     assert closed.outcome is outcome
     assert not waits_because(closed, TERMS.schedule, LATER)

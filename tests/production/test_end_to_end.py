@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -14,31 +14,13 @@ from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.bootstrap import build
 from sandbox_sim.cli import main
 from sandbox_sim.settings.loading import settings_from
-from sandbox_sim.settings.schema import Settings
 from sandbox_sim.values.clients import is_only_live
 from sandbox_sim.web.app import ROUTES
 from sandbox_sim.web.control.errors import PRODUCTION, RequestRefused
-from sandbox_sim.web.routes import Route
 from tests.cli.processes import SOON
 from tests.kit.requests import collection
 from tests.production.servers import HangingUpstream, Other, Server, other, serving, shop as a_shop
-
-LIVE_ONLY = {
-    "client_key": "live_key",
-    "secret_key": "live_secret",
-    "mode": "P",
-    "service_ids": [55, 900],
-}
-SANDBOX_ONLY = {
-    "client_key": "sandbox_key",
-    "secret_key": "sandbox_secret",
-    "service_ids": [55, 56],
-}
-
-
-def guarded_routes(settings: Settings) -> Sequence[Route]:
-    return build(settings, clock=VirtualClock()).app[ROUTES]()
-
+from tests.production.settings import BUILT_IN, LIVE
 
 pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D32")]
 
@@ -77,7 +59,7 @@ def test_a_collection_succeeds_with_its_callback(server: Server, shop: Other) ->
     assert server.status("C1") == "000"
 
 
-def test_a_duplicate_is_219_and_the_sandbox_beside_it_knows_nothing(
+def test_a_duplicate_is_219_and_the_sandbox_does_not_know_the_payment(
     server: Server, shop: Other
 ) -> None:
     assert pay(server, shop, transaction_id="U1") == (202, "202")
@@ -120,7 +102,7 @@ def test_a_notification_for_an_unknown_network_is_404(server: Server) -> None:
 
 
 class TestControl:
-    """What a person may do while production is on, and what not."""
+    """The control API while production is on."""
 
     @pytest.mark.parametrize("change", ["advance", "freeze", "resume", "reset"])
     def test_the_clock_cannot_be_changed(self, server: Server, change: str) -> None:
@@ -145,25 +127,20 @@ class TestControl:
         ],
         ids=["reset", "seed", "override", "fault", "snapshot", "deletion of requests"],
     )
-    async def test_nothing_of_the_sandbox_names_a_service_of_mode_p_only(
+    async def test_a_sandbox_command_cannot_name_a_service_that_only_mode_p_uses(
         self, path: str, body: dict[str, Any]
     ) -> None:
-        settings = settings_from(
-            {
-                "production": True,
-                "store": "memory:",
-                "allow_memory": True,
-                "credentials": [LIVE_ONLY, SANDBOX_ONLY],
-            },
-            "test",
-        )
+        credentials = [{**LIVE, "service_ids": [55, 900]}, {**BUILT_IN, "service_ids": [55, 56]}]
+        chosen = {"store": "memory:", "allow_memory": True, "credentials": credentials}
+        settings = settings_from({"production": True, **chosen}, "test")
         clients = settings.clients().values()
         assert is_only_live(clients, 900)
         assert not is_only_live(clients, 55)
         assert not is_only_live(clients, 56)
 
-        routes = {(each.method, each.path): each for each in guarded_routes(settings)}
-        route = routes["DELETE" if path == "requests" else "POST", f"/_sandbox/{path}"]
+        routes = build(settings, clock=VirtualClock()).app[ROUTES]()
+        name = "DELETE" if path == "requests" else "POST", f"/_sandbox/{path}"
+        (route,) = (each for each in routes if (each.method, each.path) == name)
         source = route.body or route.query
         asked = source.model.model_validate_json(json.dumps(body)) if source else None
         handler: Any = route.handler
@@ -171,7 +148,7 @@ class TestControl:
             await handler(None, asked)
         assert refused.value.error == PRODUCTION
 
-    def test_a_reset_leaves_what_is_of_mode_p(self, server: Server, shop: Other) -> None:
+    def test_a_reset_keeps_the_records_of_mode_p(self, server: Server, shop: Other) -> None:
         pay(server, shop, transaction_id="X1")
         assert callback(shop)["trans_ref"] == "X1"
         balance = server.balance("collection")
@@ -185,7 +162,7 @@ class TestControl:
         _, page = server.ask("GET", "/_sandbox/requests?transaction_id=X1&operation=collect")
         assert [each["mode"] for each in page["requests"]] == ["P"]
 
-    def test_an_override_and_a_fault_do_not_apply(self, server: Server, shop: Other) -> None:
+    def test_overrides_and_faults_do_not_apply_to_mode_p(self, server: Server, shop: Other) -> None:
         match = {"service_id": 55}
         override = {"match": match, "outcome": {"status": "003"}}
         fault = {"match": match, "fault": {"status": 503}}
@@ -199,7 +176,7 @@ class TestControl:
         server.ask("DELETE", "/_sandbox/faults")
         server.ask("DELETE", "/_sandbox/overrides")
 
-    def test_of_one_id_in_both_modes_the_mode_is_named(self, server: Server, shop: Other) -> None:
+    def test_the_mode_chooses_between_payments_of_one_id(self, server: Server, shop: Other) -> None:
         for mode in ("P", "S"):
             pay(server, shop, mode=mode, transaction_id="BOTH")
             callback(shop)
@@ -211,7 +188,7 @@ class TestControl:
         assert server.ask("GET", "/_sandbox/transactions/55/nobody?mode=P")[0] == 404
 
 
-def test_killed_between_submit_and_record_the_payment_is_charged_once(
+def test_a_payment_is_charged_once_if_a_crash_comes_before_its_result_is_recorded(
     tmp_path: Path, shop: Other
 ) -> None:
     upstream = HangingUpstream()
@@ -229,9 +206,9 @@ poll_after_s = 0.05
 network = "account"
 """
         with serving(tmp_path, networks) as server:
-            Thread(target=lost, args=(server, shop), daemon=True).start()
+            Thread(target=pay_without_answer, args=(server, shop), daemon=True).start()
             path, sent = far.next()
-            server.process.kill()  # the other side has the payment, and we no answer
+            server.process.kill()  # the other side has the payment, and its answer has not come
             server.process.wait()
         assert path == "/make_payment"
 
@@ -245,16 +222,16 @@ network = "account"
     assert upstream.taken == [sent["transaction_id"]]
 
 
-def lost(server: Server, shop: Other) -> None:
+def pay_without_answer(server: Server, shop: Other) -> None:
     """Pay at a server that is killed before it answers."""
     with contextlib.suppress(OSError, json.JSONDecodeError):
         pay(server, shop, transaction_id="K1")
 
 
 class TestLedger:
-    """The ledger of mode P, and its rules checked on demand."""
-
-    def test_it_says_that_every_rule_holds(self, server: Server, shop: Other) -> None:
+    def test_the_audit_of_the_ledger_passes_and_shows_a_posting(
+        self, server: Server, shop: Other
+    ) -> None:
         pay(server, shop, transaction_id="B1", service_id=72)
         callback(shop)
 

@@ -1,8 +1,8 @@
 """A server starts on a file of the release before, in the middle of its work. D39.
 
-The file has version 9, and what that release left: an open attempt whose network put its next
-question off to 2099, notifications with their secrets in clear, one of them not read yet, and a
-callback that is still to be sent.
+The file has version 9, with an open attempt whose network put its next status query off to 2099,
+notifications with their secrets in clear, one of them not read yet, and a callback that is still
+to be sent.
 """
 
 import base64
@@ -78,7 +78,7 @@ def notification(**said: object) -> str:
 
 
 def rows(shop: str) -> dict[str, list[tuple[object, ...]]]:
-    """What that release wrote into its tables; T1 is open, and T2 has succeeded."""
+    """The rows that the release wrote into its tables; T1 is open, and T2 has succeeded."""
     order = "Order", "10.5", "MTN", "0244000001", "MOM", "GHS", f"{shop}/callback", ""
     at_network = "account", "account"
     sums = "collect", "10.5", "GHS"
@@ -121,7 +121,7 @@ def rows(shop: str) -> dict[str, list[tuple[object, ...]]]:
             (
                 *(1, "C2", 55, "T2", "10000000002", *called, "signature", BEGAN, "pending"),
                 *("[]", None, 0, None, "P"),
-            ),
+            )
         ],
         "accounts": [
             (available, "available", "GHS", 55, "collection", "", "10.5"),
@@ -153,7 +153,7 @@ async def sandbox(file: Path, far: Far, start_sandbox: StartSandbox) -> Sandbox:
     return await live(start_sandbox, {"account": network}, store=f"sqlite:{file}")
 
 
-async def test_what_is_open_is_asked_for_within_an_hour(sandbox: Sandbox, far: Far) -> None:
+async def test_an_open_payment_is_queried_within_an_hour(sandbox: Sandbox, far: Far) -> None:
     assert (await sandbox.status("T1")).data["status"] == "002"
 
     await settled(sandbox, hours=1)
@@ -164,17 +164,17 @@ async def test_what_is_open_is_asked_for_within_an_hour(sandbox: Sandbox, far: F
     assert sorted(far.callbacks) == ["T1", "T2"]
 
 
-async def test_no_notification_keeps_its_secrets(sandbox: Sandbox, file: Path) -> None:
+async def test_the_kept_notifications_lose_their_secrets(sandbox: Sandbox, file: Path) -> None:
     await settled(sandbox, seconds=1)
     await sandbox.stop()
 
     found = outside(file, "SELECT state, attempt_id, document FROM raw_notifications")
     assert [each[:2] for each in found] == [("applied", "A2")] * 2
     assert [each for *_, each in found if TOKEN in each] == []
-    assert all(json.loads(each)[4] for *_, each in found)  # what they said stays
+    assert all(json.loads(each)[4] for *_, each in found)  # the body stays
 
 
-async def test_nothing_is_lost(sandbox: Sandbox, file: Path) -> None:
+async def test_payments_callbacks_and_transfers_are_kept(sandbox: Sandbox, file: Path) -> None:
     await settled(sandbox, hours=1)
 
     assert (await sandbox.status("T2")).data["status"] == "000"

@@ -1,4 +1,4 @@
-"""What networks, and those who pretend to be one, send to a gateway on each store (D39)."""
+"""Hostile input from networks and from impostors, on each store (D39)."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ async def paying(store: str, start_sandbox: StartSandbox) -> AsyncIterator[Payin
         yield paying
 
 
-async def test_a_reason_that_ends_in_half_an_emoji_ends_the_payment(paying: Paying) -> None:
+async def test_a_failure_with_half_an_emoji_in_its_reason_ends_the_payment(paying: Paying) -> None:
     await paying.sandbox.collect()
     reason = {"code": "X", "message": HALF_AN_EMOJI}
     paying.momo.fake.decide(paying.only().reference, "FAILED", reason)
@@ -75,7 +75,7 @@ async def test_a_number_with_a_huge_exponent_takes_no_memory(paying: Paying, num
     assert found["note"].startswith("it cannot be read")
 
 
-async def test_hundreds_that_no_column_could_hold_are_dropped_and_counted(paying: Paying) -> None:
+async def test_hundreds_of_unstorable_notifications_are_dropped_and_counted(paying: Paying) -> None:
     await paying.sandbox.collect()
     hostile = {"status": "FAILED\x00", "financialTransactionId": HALF_AN_EMOJI, "reason": "\x00"}
     body, statuses = json.dumps(hostile).encode(), set()
@@ -92,7 +92,7 @@ async def test_hundreds_that_no_column_could_hold_are_dropped_and_counted(paying
     assert await unit_of(paying.sandbox.gateway.store).failed_jobs(9) == []
 
 
-async def test_a_receipt_with_what_no_column_holds_is_answered(
+async def test_a_receipt_with_unstorable_text_is_answered(
     store: str, start_sandbox: StartSandbox
 ) -> None:
     pytest.importorskip("smpp34")
@@ -115,7 +115,7 @@ async def test_a_receipt_with_what_no_column_holds_is_answered(
         await sandbox.stop()
 
 
-async def test_a_header_that_is_not_utf_8_is_only_a_wrong_one(paying: Paying) -> None:
+async def test_a_header_that_is_not_utf_8_counts_as_a_wrong_signature(paying: Paying) -> None:
     await paying.sandbox.collect()
     host, _, port = paying.sandbox.url.removeprefix("http://").partition(":")
     body = b'{"status": "FAILED"}'

@@ -1,4 +1,4 @@
-"""What waits for a person in mode P, and the timeline of a payment (D39)."""
+"""The attempts that wait for a person in mode P, and the timeline of a payment (D39)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,50 +6,35 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.ports.network import Notification, StatusResult
-from sandbox_sim.production.attempt_views import LiveRecordReader, Stuck, open_because
+from sandbox_sim.ports.network import StatusResult
+from sandbox_sim.production.attempt_views import Stuck, open_because
 from sandbox_sim.production.manual_actions import Decision
 from sandbox_sim.production.registry import ConfiguredNetwork, Networks
 from sandbox_sim.records.attempts import PollingSchedule, Terms
-from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.records.ledger import AccountKind
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
-from tests.production.desk import FAILED, LOST, NOT_SENT, SIGNED, SUCCEEDED, Desk, raising
+from tests.production.desk import FAILED, LOST, NOT_SENT, SIGNED, SUCCEEDED, VALID, Desk, raising
 from tests.production.samples import NOON, attempt
 from tests.sample_records import SERVICE
 
 pytestmark = pytest.mark.decision("D39")
 
 
-def records(desk: Desk) -> LiveRecordReader:
-    return LiveRecordReader(desk.store, desk.clock, desk.networks)
-
-
 async def waiting(desk: Desk) -> list[tuple[str, list[str]]]:
-    found = await records(desk).waiting()
+    found = await desk.records.waiting()
     return [(each["transaction_id"], list(each["waiting"])) for each in found]
 
 
 async def timeline(desk: Desk) -> Any:
-    (attempt,) = await desk.attempts()
-    return await records(desk).transaction(attempt.network_transaction_id)
+    attempt = await desk.attempt()
+    return await desk.records.transaction(attempt.network_transaction_id)
 
 
-async def notify(desk: Desk, outcome: Outcome, body: bytes = b"{}", **fields: Any) -> None:
-    desk.first.notification = Notification(outcome, **fields)
-    headers = {"x-signature": "valid", "authorization": "Bearer secret"}
-    at = desk.clock.now()
-    await desk.notifications.receive(RawNotification("first", "POST", "A", "", headers, body, at))
-    await desk.run_due()
-
-
-async def test_an_open_attempt_waits_once_polling_gave_up(
-    desk: Desk,
-    caplog: pytest.LogCaptureFixture,
+async def test_an_open_attempt_waits_for_a_person_after_polling_gave_up(
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk.first.results.append(LOST)
-    await desk.pay()
+    await desk.pay(LOST)
     await desk.wait(seconds=6)
     assert await waiting(desk) == []
     assert "waits for a person" not in caplog.text
@@ -76,9 +61,7 @@ async def test_each_network_gives_up_by_its_own_schedule(desk: Desk) -> None:
     assert [name for name, _ in await waiting(desk)] == ["T1"]
 
 
-async def test_what_is_open_for_less_is_not_counted_though_another_network_is_given_up_sooner(
-    desk: Desk,
-) -> None:
+async def test_attempts_are_counted_by_age_if_another_network_gives_up_sooner(desk: Desk) -> None:
     await desk.pay()
     sooner = Terms(PollingSchedule(give_up_after=timedelta(hours=1)))
     known = desk.networks.by_name
@@ -86,8 +69,8 @@ async def test_what_is_open_for_less_is_not_counted_though_another_network_is_gi
 
     await desk.wait(hours=2)
 
-    assert await records(desk).stuck(timedelta(hours=3)) == Stuck(0, 0)
-    assert await records(desk).stuck(timedelta(hours=2)) == Stuck(0, 1)
+    assert await desk.records.stuck(timedelta(hours=3)) == Stuck(0, 0)
+    assert await desk.records.stuck(timedelta(hours=2)) == Stuck(0, 1)
 
 
 @pytest.mark.parametrize(
@@ -104,13 +87,13 @@ async def test_what_is_open_for_less_is_not_counted_though_another_network_is_gi
         ),
     ],
 )
-def test_what_is_open_says_what_its_network_said_last_and_when_it_is_asked_next(
+def test_an_open_attempt_shows_the_last_answer_and_the_next_query(
     fields: dict[str, Any], why: str
 ) -> None:
     assert open_because(attempt(**fields)) == f"network mtn {why}"
 
 
-def test_what_is_open_at_a_network_without_a_status_query_waits_for_its_report() -> None:
+def test_an_open_attempt_without_a_status_query_waits_for_a_report() -> None:
     sent = attempt(outcome=Outcome.PENDING, next_ask_at=NOON)
 
     because = open_because(sent, has_status=False)
@@ -118,11 +101,9 @@ def test_what_is_open_at_a_network_without_a_status_query_waits_for_its_report()
     assert because == "network mtn says pending; it cannot be asked, and reports by itself"
 
 
-async def test_what_is_open_for_long_is_counted_and_what_waits_for_a_person_apart(
-    desk: Desk,
-) -> None:
+async def test_long_open_attempts_and_those_waiting_for_a_person_count_apart(desk: Desk) -> None:
     async def stuck() -> Stuck:
-        return await records(desk).stuck(timedelta(minutes=10))
+        return await desk.records.stuck(timedelta(minutes=10))
 
     await desk.pay()
     await desk.wait(minutes=6)
@@ -131,16 +112,14 @@ async def test_what_is_open_for_long_is_counted_and_what_waits_for_a_person_apar
     await desk.wait(minutes=6)
     assert await stuck() == Stuck(0, 1)
 
-    desk.first.statuses.append(SUCCEEDED)
-    await desk.wait(minutes=6)
+    await desk.query(SUCCEEDED, minutes=6)
     assert await stuck() == Stuck(0, 1)
     await desk.wait(days=1)
     assert await stuck() == Stuck(1, 0)
 
 
 async def test_an_attempt_whose_outcome_cannot_be_recorded_waits_after_three_tries(
-    desk: Desk,
-    monkeypatch: pytest.MonkeyPatch,
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await desk.pay()
     desk.first.statuses.extend([SUCCEEDED] * 9)
@@ -164,9 +143,8 @@ async def test_a_mismatch_waits_with_its_difference(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     await desk.pay()
-    (attempt,) = await desk.attempts()
-    desk.first.statuses.append(StatusResult(Outcome.SUCCEEDED, echo=Echo("another")))
-    await desk.wait(seconds=15)
+    attempt = await desk.attempt()
+    await desk.query(StatusResult(Outcome.SUCCEEDED, echo=Echo("another")), seconds=15)
 
     difference = f"reference is another and not {attempt.reference}"
     assert await waiting(desk) == [("T1", [f"mismatch: {difference}"])]
@@ -176,37 +154,31 @@ async def test_a_mismatch_waits_with_its_difference(
     assert shown["status"] == Status.PENDING
 
 
-async def test_a_contradiction_waits_until_a_person_looked_into_it(desk: Desk) -> None:
+async def test_a_contradiction_waits_until_a_person_settles_it(desk: Desk) -> None:
     await desk.pay()
-    (attempt,) = await desk.attempts()
-    desk.first.statuses.append(SUCCEEDED)
-    await desk.wait(seconds=15)
-    await notify(desk, Outcome.FAILED, attempt_id=attempt.id)
+    attempt = await desk.attempt()
+    await desk.query(SUCCEEDED, seconds=15)
+    await desk.notify(Outcome.FAILED)
 
     reason = "contradiction: notification says failed after succeeded"
     assert await waiting(desk) == [("T1", [reason])]
-    assert await records(desk).opened_before(desk.clock.now()) == []
+    assert await desk.records.opened_before(desk.clock.now()) == []
 
     decision = Decision(Status.SUCCESSFUL, "ama", "their list has it")
     await desk.actions.settle(attempt.network_transaction_id, decision)
     assert await waiting(desk) == []
 
 
-async def test_a_contradiction_is_listed_where_the_transaction_is_gone(desk: Desk) -> None:
+async def test_a_contradiction_is_listed_although_its_transaction_is_gone(desk: Desk) -> None:
     """NOT_SENT keeps no transaction; money that moves all the same must not go unseen."""
-    desk.first.results.append(NOT_SENT)
-    reply = await desk.pay()
+    reply = await desk.pay(NOT_SENT)
     assert reply.code == "500"
-    attempt_id = desk.first.submits[0].attempt_id
-    await notify(desk, Outcome.SUCCEEDED, attempt_id=attempt_id)
+    await desk.notify()
 
-    (found,) = await records(desk).waiting()
+    (found,) = await desk.records.waiting()
 
-    assert (found["transaction_id"], found["service_id"], found["amount"]) == (
-        "T1",
-        SERVICE,
-        "10.50",
-    )
+    assert (found["transaction_id"], found["service_id"]) == ("T1", SERVICE)
+    assert found["amount"] == "10.50"
     assert found["waiting"] == ["contradiction: notification says succeeded after not_sent"]
     unknown = ("reference", "nw", "party", "payment_mode", "callback_url")
     assert [found[each] for each in unknown] == [""] * 5
@@ -215,39 +187,32 @@ async def test_a_contradiction_is_listed_where_the_transaction_is_gone(desk: Des
     assert await desk.actions.knows(network_id, None)
     assert not await desk.actions.knows(network_id, SERVICE + 1)
     await desk.books.resolve(network_id, AccountKind.FEES, None, SIGNED)
-    shown: Any = await records(desk).transaction(network_id)
+    shown: Any = await desk.records.transaction(network_id)
     (entry,) = shown["entries"]
     assert (entry["credit"], entry["amount"]) == ("fees/GHS", "10.5")
 
 
 async def test_the_timeline_has_every_exchange_and_notification_without_secrets(desk: Desk) -> None:
     await desk.pay()
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     body = b'{"status": "OK", "card": "4111111111111111"}'
-    await notify(desk, Outcome.SUCCEEDED, body, attempt_id=attempt.id)
+    await desk.notify(body=body, headers={**VALID, "authorization": "Bearer secret"}, query="")
 
     shown = await timeline(desk)
 
     (seen,) = shown["attempts"]
-    assert (seen["network"], seen["reference"], seen["outcome"]) == (
-        "first",
-        attempt.reference,
-        "succeeded",
-    )
+    assert (seen["network"], seen["reference"]) == ("first", attempt.reference)
+    assert seen["outcome"] == "succeeded"
     (came,) = seen["exchanges"]
-    assert (came["purpose"], came["method"], came["url"]) == (
-        "notification",
-        "POST",
-        "/_networks/first/A",
-    )
+    assert came["purpose"] == "notification"
+    assert (came["method"], came["url"]) == ("PUT", "/_networks/first/A1")
     assert came["request_headers"]["authorization"] == "***"
     assert "4111111111111111" not in came["request_body"]
 
 
-async def test_a_final_failure_and_what_goes_on_do_not_wait(desk: Desk) -> None:
+async def test_a_final_failure_does_not_wait_and_an_unknown_id_has_no_timeline(desk: Desk) -> None:
     await desk.pay()
-    desk.first.statuses.append(FAILED)
-    await desk.wait(seconds=15)
+    await desk.query(FAILED, seconds=15)
 
     assert await waiting(desk) == []
-    assert await records(desk).transaction("10000000099") is None
+    assert await desk.records.transaction("10000000099") is None

@@ -1,4 +1,4 @@
-"""SMS of mode P: queued, charged, sent over a network, refunded where it fails (D32, D39)."""
+"""SMS of mode P: queued, charged, sent over a network, refunded if it fails (D32, D39)."""
 
 import asyncio
 from dataclasses import replace
@@ -11,16 +11,13 @@ import pytest
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import SubmitRequest, SubmitResult
 from sandbox_sim.production import live_sms
-from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.production.decisions import ForceNeeded
 from sandbox_sim.production.manual_actions import Decision
-from sandbox_sim.records.attempts import AttemptQuery
 from sandbox_sim.records.messages import HistoryQuery
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.response_codes import Reply
-from sandbox_sim.values.vocabulary import Wallet
-from tests.production.desk import FAILED, LOST, NOT_SENT, SIGNED, SUCCEEDED, TAKES_ALL, Desk
+from tests.production.desk import FAILED, LOST, NOT_SENT, REFUSED, SUCCEEDED, TAKES_ALL, Desk
 from tests.production.texting import FIRST, SECOND, UNITS, a_desk, messages, send, statuses
 from tests.sample_records import SERVICE, postings_of
 from tests.turns import turns
@@ -44,9 +41,7 @@ async def test_a_message_is_queued_charged_and_sent(desk: Desk) -> None:
     assert (answer["status"], answer["status_code"]) == ("QUEUED", "Q")
     assert (answer["units_charged"], answer["sms_balance"]) == (1, 9)
     assert desk.first.submits == []
-    shown = await LiveRecordReader(desk.store, desk.clock, desk.networks).transaction(
-        answer["processing_id"]
-    )
+    shown = await desk.records.transaction(answer["processing_id"])
     assert shown is not None
     assert shown["open_because"] == ["it is not sent yet; network first is next"]
 
@@ -61,52 +56,40 @@ async def test_a_message_is_queued_charged_and_sent(desk: Desk) -> None:
     )
     assert await statuses(desk) == ["QUEUED"]
 
-    desk.first.statuses.append(SUCCEEDED)
-    await desk.wait(seconds=15)
+    await desk.query(SUCCEEDED, seconds=15)
     (message,) = await messages(desk)
     assert (message.status, message.sent_at) == ("SENT", desk.clock.now())
     assert (await desk.balances())[UNITS] == 9
 
 
-async def test_a_replica_that_has_not_got_the_network_leaves_the_message_to_another(
-    desk: Desk,
-) -> None:
+async def test_a_replica_without_the_network_leaves_the_message_to_another(desk: Desk) -> None:
     await send(desk)
 
     with desk.without_first():
         await desk.run_due()
-    (attempt,) = await unit_of(desk.store).list_attempts(AttemptQuery())
-    assert attempt.submits == 0
+    assert (await desk.attempt()).submits == 0
     await desk.wait(seconds=5)
 
     assert len(desk.first.submits) == 1
 
 
-async def test_a_failure_is_refunded_in_the_books(desk: Desk) -> None:
+async def test_a_failed_message_is_refunded_in_the_books(desk: Desk) -> None:
     await send(desk, msg_body="x" * 200)  # two pages
     await desk.run_due()
     assert (await desk.balances())[UNITS] == 8
 
-    desk.first.statuses.append(FAILED)
-    await desk.wait(seconds=15)
+    await desk.query(FAILED, seconds=15)
 
     (message,) = await messages(desk)
-    assert (message.status, message.error_message, message.sent_at) == (
-        "REFUNDED",
-        "no funds",
-        None,
-    )
+    assert (message.status, message.error_message) == ("REFUNDED", "no funds")
+    assert message.sent_at is None
     assert (await desk.balances())[UNITS] == 10
 
 
 @pytest.mark.parametrize(
-    "result",
-    [
-        SubmitResult(Outcome.REFUSED, code="019", reason="no such number"),
-        SubmitResult(Outcome.NOT_SENT, reason="the sender has other characters"),
-    ],
+    "result", [REFUSED, SubmitResult(Outcome.NOT_SENT, reason="the sender has other characters")]
 )
-async def test_what_the_network_did_not_take_is_refunded(desk: Desk, result: SubmitResult) -> None:
+async def test_a_message_no_network_accepts_is_refunded(desk: Desk, result: SubmitResult) -> None:
     desk.first.results.append(result)
     desk.second.results.append(result)
 
@@ -118,9 +101,7 @@ async def test_what_the_network_did_not_take_is_refunded(desk: Desk, result: Sub
     assert (await desk.balances())[UNITS] == 10
 
 
-async def test_a_message_that_the_network_refuses_because_of_its_load_is_sent_later(
-    desk: Desk,
-) -> None:
+async def test_a_message_refused_because_of_the_networks_load_is_sent_later(desk: Desk) -> None:
     desk.first.results.append(SubmitResult(Outcome.REFUSED, code="429", reason="HTTP 429"))
     await send(desk)
     await desk.run_due()
@@ -167,7 +148,7 @@ async def test_the_messages_of_a_bulk_are_not_all_sent_again_at_once() -> None:
     assert max(counts) < 10
 
 
-async def test_the_rest_of_a_bulk_is_not_refunded_because_the_breaker_opens() -> None:
+async def test_an_open_breaker_does_not_refund_the_rest_of_a_bulk() -> None:
     desk = await a_desk(100)
     desk.first.results.extend([LOST] * 5)
     desk.second.results.extend([NOT_SENT] * 5)
@@ -182,9 +163,7 @@ async def test_the_rest_of_a_bulk_is_not_refunded_because_the_breaker_opens() ->
     assert len(taken) == len(set(taken)) == 20
 
 
-async def test_a_message_is_refunded_once_no_network_could_be_reached_for_five_minutes(
-    desk: Desk,
-) -> None:
+async def test_a_message_is_refunded_after_five_minutes_without_a_network(desk: Desk) -> None:
     desk.first.results.extend([NOT_SENT] * 10)
     desk.second.results.extend([NOT_SENT] * 10)
     await send(desk)
@@ -195,12 +174,12 @@ async def test_a_message_is_refunded_once_no_network_could_be_reached_for_five_m
         await desk.wait(seconds=pause)
     await desk.run_due()
 
-    assert len(await unit_of(desk.store).list_attempts(AttemptQuery())) == 2 * 7
+    assert len(await desk.attempts()) == 2 * 7
     assert await statuses(desk) == ["REFUNDED"]
     assert (await desk.balances())[UNITS] == 10
 
 
-async def test_the_next_network_is_tried_only_where_nothing_was_sent(desk: Desk) -> None:
+async def test_the_next_network_is_tried_only_if_nothing_was_sent(desk: Desk) -> None:
     desk.first.results.append(NOT_SENT)
     await send(desk)
     await desk.run_due()
@@ -208,8 +187,8 @@ async def test_the_next_network_is_tried_only_where_nothing_was_sent(desk: Desk)
 
     (first,), (second,) = desk.first.submits, desk.second.submits
     assert first.reference != second.reference
-    tried = await unit_of(desk.store).list_attempts(AttemptQuery())
-    assert [(each.network, each.number) for each in tried] == [("second", 2), ("first", 1)]
+    tried = [(each.network, each.number) for each in await desk.attempts()]
+    assert tried == [("first", 1), ("second", 2)]
     desk.second.statuses.append(SUCCEEDED)
     await desk.wait(seconds=15)
     assert await statuses(desk) == ["SENT"]
@@ -222,13 +201,12 @@ async def test_the_next_network_is_tried_only_where_nothing_was_sent(desk: Desk)
     assert await statuses(desk) == ["SENT", "QUEUED"]
 
 
-async def test_each_recipient_has_an_attempt_of_its_own(desk: Desk) -> None:
+async def test_each_recipient_has_its_own_attempt(desk: Desk) -> None:
     answer = data(await send(desk, FIRST, SECOND))
     assert (answer["total_units_charged"], answer["sms_balance"]) == (2, 8)
     await desk.run_due()
 
-    desk.first.statuses.extend([SUCCEEDED, FAILED])
-    await desk.wait(seconds=15)
+    await desk.query(SUCCEEDED, FAILED, seconds=15)
 
     assert sorted(await statuses(desk)) == ["REFUNDED", "SENT"]
     assert len({each.reference for each in desk.first.submits}) == 2
@@ -245,7 +223,7 @@ async def test_the_charge_names_the_message_or_its_batch(
     assert (charge.reason, charge.subject) == ("charge", sent["batch_id"] or sent["processing_id"])
 
 
-async def test_units_begin_at_0_and_too_few_take_nothing() -> None:
+async def test_a_message_without_enough_units_is_refused_and_not_charged() -> None:
     desk = await a_desk(units=0)
     assert (await send(desk)).code == "237"
 
@@ -264,56 +242,56 @@ async def test_units_begin_at_0_and_too_few_take_nothing() -> None:
         ((FIRST,), {"msg_body": " "}, "371"),
     ],
 )
-async def test_what_is_refused(
+async def test_an_invalid_message_is_refused_and_not_charged(
     desk: Desk, recipients: Any, fields: dict[str, Any], code: str
 ) -> None:
     assert (await send(desk, *recipients, **fields)).code == code
     assert (await desk.balances())[UNITS] == 10
 
 
-async def test_without_a_network_nothing_is_taken(caplog: pytest.LogCaptureFixture) -> None:
-    desk = Desk()
+async def test_a_message_without_a_network_is_refused_and_not_charged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    desk = await a_desk(5)
     no_sms = replace(TAKES_ALL, operations=frozenset({Operation.COLLECT}))
     desk.first.capabilities = desk.second.capabilities = no_sms
-    await desk.books.topup(SERVICE, Wallet.SMS, 5, SIGNED)
 
     assert (await send(desk)).code == "371"
     assert (await desk.balances())[UNITS] == 5
     assert "an SMS of service 55 fails: no route leads to a network for SMS" in caplog.text
 
 
-async def test_a_message_goes_past_a_network_whose_breaker_is_open(desk: Desk) -> None:
+async def test_a_message_skips_a_network_whose_breaker_is_open(desk: Desk) -> None:
     desk.first.results.extend([LOST] * 5)
     await send(desk, *(f"024400000{number}" for number in range(5)))
     await desk.run_due()
 
     await send(desk)
-    (attempt, *_) = await unit_of(desk.store).list_attempts(AttemptQuery())
+    *_, attempt = await desk.attempts()
 
     assert (attempt.network, attempt.number) == ("second", 1)
 
 
-async def test_a_crash_while_it_is_sent_sends_nothing_twice(desk: Desk) -> None:
+async def test_a_crash_during_a_submit_does_not_send_the_message_twice(desk: Desk) -> None:
     await send(desk)
     desk.first.blocked = asyncio.Event()
     running = asyncio.create_task(desk.run_due())
     await desk.first.arrived.wait()
-    (begun,) = await unit_of(desk.store).list_attempts(AttemptQuery())
-    # Asked for once the submit has timed out, and the usual time has passed.
-    assert begun.next_ask_at == desk.clock.now() + timedelta(seconds=10 + 5)
-    desk.store.failures = 1  # what came of the submit is not recorded
+    # The status is queried once the submit has timed out, and the usual time has passed.
+    due = desk.clock.now() + timedelta(seconds=10 + 5)
+    assert (await desk.attempt()).next_ask_at == due
+    desk.store.failures = 1  # the result of the submit is not recorded
     desk.first.blocked.set()
     await running
     assert await statuses(desk) == ["QUEUED"]
 
-    desk.first.statuses.append(SUCCEEDED)
-    await desk.wait(seconds=15)
+    await desk.query(SUCCEEDED, seconds=15)
 
     assert len(desk.first.submits) == 1
     assert await statuses(desk) == ["SENT"]
 
 
-async def test_a_stop_waits_for_the_messages_under_way_and_begins_no_other(
+async def test_a_stop_waits_for_the_submits_under_way_and_begins_no_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(live_sms, "SENDS_AT_ONCE", 1)
@@ -330,11 +308,8 @@ async def test_a_stop_waits_for_the_messages_under_way_and_begins_no_other(
     desk.first.blocked.set()
     await closing
 
-    attempts = await unit_of(desk.store).list_attempts(AttemptQuery())
-    assert sorted((each.submits, str(each.outcome)) for each in attempts) == [
-        (0, "unknown"),
-        (1, "pending"),
-    ]
+    ended = sorted((each.submits, str(each.outcome)) for each in await desk.attempts())
+    assert ended == [(0, "unknown"), (1, "pending")]
     assert len(desk.first.submits) == 1
 
 
@@ -355,8 +330,7 @@ async def test_a_message_without_an_outcome_waits_for_a_person(desk: Desk) -> No
     await desk.run_due()
     await desk.wait(days=1)
 
-    records = LiveRecordReader(desk.store, desk.clock, desk.networks)
-    (found,) = await records.waiting()
+    (found,) = await desk.records.waiting()
     (message,) = await messages(desk)
     assert (found["operation"], found["transaction_id"]) == ("sms", message.processing_id)
     assert Decimal(found["amount"]) == 1
@@ -386,9 +360,7 @@ async def test_a_person_settles_a_message_whose_answer_was_lost(
     assert (await desk.balances())[UNITS] == units
 
 
-async def test_a_sender_that_would_change_the_path_is_refused_and_nothing_is_charged(
-    desk: Desk,
-) -> None:
+async def test_a_sender_that_would_change_the_path_is_refused_without_charge(desk: Desk) -> None:
     for network in (desk.first, desk.second):
         network.capabilities = replace(TAKES_ALL, in_path=frozenset({"sender_id"}))
 
@@ -400,7 +372,7 @@ async def test_a_sender_that_would_change_the_path_is_refused_and_nothing_is_cha
     assert (await desk.balances())[UNITS] == 10
 
 
-async def test_a_sender_goes_to_the_network_that_has_it_elsewhere(desk: Desk) -> None:
+async def test_a_sender_of_dots_goes_to_a_network_without_a_sender_in_its_path(desk: Desk) -> None:
     desk.first.capabilities = replace(TAKES_ALL, in_path=frozenset({"sender_id"}))
 
     await send(desk, sender_id="..")

@@ -1,4 +1,4 @@
-"""Messages that go out in parts, each of which the network reports on by itself (D39)."""
+"""Messages that go out in parts: the network reports on each part (D39)."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,6 @@ from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D39")
 
-
 ARRIVED, FAILED = Outcome.SUCCEEDED, Outcome.FAILED
 
 
@@ -27,13 +26,13 @@ def events_of(desk: Desk) -> NetworkEvents:
 
 
 async def sent(desk: Desk, pages: int = 3) -> str:
-    """Send a message of so many pages; returns the id of its attempt."""
+    """Send a message of this many pages; returns the id of its attempt."""
     await send(desk, msg_body="x" * 153 * pages)
     await desk.run_due()
     return desk.first.submits[-1].attempt_id
 
 
-async def taken(desk: Desk, attempt_id: str, *ids: str, total: int = 3) -> None:
+async def take_parts(desk: Desk, attempt_id: str, *ids: str, total: int = 3) -> None:
     for number, network_id in enumerate(ids, 1):
         await events_of(desk).part_taken(attempt_id, number, total, network_id)
 
@@ -60,7 +59,7 @@ async def desk() -> Desk:
 
 async def test_a_message_is_sent_when_all_its_parts_arrived_in_any_order(desk: Desk) -> None:
     attempt_id = await sent(desk)
-    await taken(desk, attempt_id, "a", "b", "c")
+    await take_parts(desk, attempt_id, "a", "b", "c")
 
     for part_id, outcome in (("c", ARRIVED), ("a", ARRIVED), ("a", ARRIVED), ("a", FAILED)):
         await report(desk, part_id, outcome)
@@ -72,9 +71,9 @@ async def test_a_message_is_sent_when_all_its_parts_arrived_in_any_order(desk: D
     assert '"part_id": "b"' in (await exchanges(desk, attempt_id))[-1]
 
 
-async def test_one_part_that_failed_fails_the_message_and_refunds_it_once(desk: Desk) -> None:
+async def test_a_failed_part_fails_the_message_and_refunds_it_once(desk: Desk) -> None:
     attempt_id = await sent(desk)
-    await taken(desk, attempt_id, "a", "b", "c")
+    await take_parts(desk, attempt_id, "a", "b", "c")
 
     await report(desk, "a")
     await report(desk, "b", FAILED, "UNDELIV 001")
@@ -87,9 +86,9 @@ async def test_one_part_that_failed_fails_the_message_and_refunds_it_once(desk: 
     assert (await attempt(desk, attempt_id)).contradiction == ""
 
 
-async def test_a_network_that_takes_back_that_a_part_arrived_contradicts_itself(desk: Desk) -> None:
+async def test_a_failure_of_a_part_that_arrived_is_a_contradiction(desk: Desk) -> None:
     attempt_id = await sent(desk, pages=2)
-    await taken(desk, attempt_id, "a", "b", total=2)
+    await take_parts(desk, attempt_id, "a", "b", total=2)
     await report(desk, "a")
     await report(desk, "b")
 
@@ -99,31 +98,28 @@ async def test_a_network_that_takes_back_that_a_part_arrived_contradicts_itself(
     assert "failed after succeeded: UNDELIV" in (await attempt(desk, attempt_id)).contradiction
 
 
-async def test_a_report_that_comes_before_the_answer_is_kept_until_the_part_is_known(
-    desk: Desk,
-) -> None:
+async def test_a_report_that_comes_before_the_id_of_its_part_is_kept_until_then(desk: Desk) -> None:
     attempt_id = await sent(desk, pages=1)
 
     await report(desk, "a")
     assert await desk.run_due() == []
     assert await desk.wait(seconds=1) == [JobKind.READ_NOTIFICATION]
     assert await statuses(desk) == ["QUEUED"]
-    await taken(desk, attempt_id, "a", total=1)
+    await take_parts(desk, attempt_id, "a", total=1)
     await desk.wait(seconds=2)
 
     assert await statuses(desk) == ["SENT"]
-    kept = await unit_of(desk.store).raw_notification(1)
-    assert kept is not None
+    kept = await desk.notification()
     assert (kept.state, kept.attempt_id) == (NotificationState.APPLIED, attempt_id)
 
 
-async def test_a_report_is_not_about_a_message_that_was_sent_after_it_came(desk: Desk) -> None:
+async def test_a_report_does_not_apply_to_a_message_that_is_sent_later(desk: Desk) -> None:
     await sent(desk, pages=1)
     await report(desk, "a", FAILED, "UNDELIV")
     await desk.wait(seconds=1)
 
     attempt_id = await sent(desk, pages=1)
-    await taken(desk, attempt_id, "a", total=1)
+    await take_parts(desk, attempt_id, "a", total=1)
     await desk.wait(seconds=2)
     assert await statuses(desk) == ["QUEUED", "QUEUED"]
     await report(desk, "a")
@@ -131,21 +127,19 @@ async def test_a_report_is_not_about_a_message_that_was_sent_after_it_came(desk:
     assert await statuses(desk) == ["QUEUED", "SENT"]
 
 
-async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_a_day(
+async def test_a_report_about_an_unknown_part_is_given_up_after_a_day(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     await report(desk, "of another")
     for _ in range(20):
         await desk.wait(hours=2)
-    kept = await unit_of(desk.store).raw_notification(1)
 
-    assert kept is not None
-    assert kept.state is NotificationState.UNMATCHED
+    assert (await desk.notification()).state is NotificationState.UNMATCHED
     assert caplog.messages == ["a notification of network first belongs to no attempt"]
     assert await desk.wait(days=10) == []
 
 
-async def test_many_reports_about_no_message_have_a_warning_at_once_and_then_each_hour(
+async def test_unmatched_reports_cause_a_warning_at_the_tenth_and_then_each_hour(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def come(count: int) -> None:
@@ -170,7 +164,7 @@ async def test_many_reports_about_no_message_have_a_warning_at_once_and_then_eac
     assert len(caplog.messages) == 2
 
 
-async def test_reports_that_come_before_the_answer_of_their_submit_have_no_warning(
+async def test_reports_that_come_before_the_answer_of_their_submit_cause_no_warning(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     attempt_id = await sent(desk, pages=10)
@@ -179,7 +173,7 @@ async def test_reports_that_come_before_the_answer_of_their_submit_have_no_warni
         await report(desk, name)
     for seconds in (1, 2, 4):
         await desk.wait(seconds=seconds)
-    await taken(desk, attempt_id, *names, total=10)
+    await take_parts(desk, attempt_id, *names, total=10)
     for seconds in (8, 16):
         await desk.wait(seconds=seconds)
 
@@ -187,9 +181,9 @@ async def test_reports_that_come_before_the_answer_of_their_submit_have_no_warni
     assert caplog.messages == []
 
 
-async def test_a_network_has_part_ids_of_its_own(desk: Desk) -> None:
+async def test_the_part_ids_of_each_network_are_separate(desk: Desk) -> None:
     attempt_id = await sent(desk, pages=1)
-    await taken(desk, attempt_id, "a", total=1)
+    await take_parts(desk, attempt_id, "a", total=1)
 
     sink = NetworkEventSink("second", ExchangeLog(desk.store, desk.clock), desk.notifications)
     await sink.notified(Notification(ARRIVED, part_id="a"))
@@ -198,11 +192,11 @@ async def test_a_network_has_part_ids_of_its_own(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.PENDING, Outcome.UNKNOWN])
-async def test_a_report_that_decides_nothing_leaves_the_message_queued(
+async def test_a_report_without_an_outcome_leaves_the_message_queued(
     desk: Desk, outcome: Outcome
 ) -> None:
     attempt_id = await sent(desk, pages=1)
-    await taken(desk, attempt_id, "a", total=1)
+    await take_parts(desk, attempt_id, "a", total=1)
 
     await report(desk, "a", outcome)
     assert await statuses(desk) == ["QUEUED"]
@@ -211,13 +205,13 @@ async def test_a_report_that_decides_nothing_leaves_the_message_queued(
     assert await statuses(desk) == ["SENT"]
 
 
-async def test_while_the_store_is_away_a_part_and_its_report_wait_for_it() -> None:
+async def test_a_part_and_its_report_wait_for_an_unavailable_store() -> None:
     clock = WatchedClock()
     desk = await a_desk(clock=clock)
     attempt_id = await sent(desk, pages=1)
 
     desk.store.failures = 3
-    await taken(desk, attempt_id, "a", total=1)
+    await take_parts(desk, attempt_id, "a", total=1)
     desk.store.failures = 3
     await report(desk, "a")
 

@@ -15,14 +15,9 @@ from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
-from tests.production.desk import LOST, NOT_SENT, TAKES_ALL, Desk
+from tests.production.desk import AVAILABLE, HELD, LOST, NOT_SENT, PAID, PAYOUT, REFUSED, Desk
 from tests.sample_records import SERVICE
 from tests.units import unit_of
-
-PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
-
-AVAILABLE, HELD = "service/55/payout/GHS available", "service/55/payout/GHS pending"
-
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -39,7 +34,7 @@ async def test_a_payment_that_the_network_took_is_pending(desk: Desk) -> None:
 
     assert (reply.code, reply.rule) == ("202", "D39")
     (submitted,) = desk.first.submits
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert (attempt.outcome, attempt.submits) == (Outcome.PENDING, 1)
     assert attempt.reference == submitted.reference
     assert submitted.notification_url == f"http://gateway.test/_networks/first/{attempt.id}"
@@ -47,26 +42,23 @@ async def test_a_payment_that_the_network_took_is_pending(desk: Desk) -> None:
     assert await desk.callbacks() == []
 
 
-async def test_what_is_sent_was_saved_before(desk: Desk) -> None:
+async def test_an_attempt_is_saved_before_it_is_submitted(desk: Desk) -> None:
     desk.first.blocked = asyncio.Event()
 
     paying = asyncio.create_task(desk.pay())
     await desk.first.arrived.wait()
 
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert (attempt.outcome, attempt.submits) == (Outcome.UNKNOWN, 1)
     desk.first.blocked.set()
     await paying
 
 
 async def test_a_success_is_final_and_has_its_callback(desk: Desk) -> None:
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
-
-    await desk.pay()
+    await desk.pay(PAID)
 
     found = await desk.transaction()
     (callback,) = await desk.callbacks()
-    assert found is not None
     assert found.status is Status.SUCCESSFUL
     assert callback.mode is ServiceMode.PRODUCTION
     assert "000/SUCCESS" in callback.body
@@ -80,11 +72,9 @@ async def test_a_success_of_another_amount_stays_open(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     echo = Echo(amount=Decimal("10.51"))
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED, echo=echo))
+    assert (await desk.pay(SubmitResult(Outcome.SUCCEEDED, echo=echo))).code == "202"
 
-    assert (await desk.pay()).code == "202"
-
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert attempt.is_open
     assert attempt.mismatch == "amount is 10.51 and not 10.50"
     assert caplog.messages == [f"attempt {attempt.id} at first: {attempt.mismatch}"]
@@ -99,7 +89,7 @@ async def test_a_repeated_transaction_id_is_219_and_nothing_is_sent(desk: Desk) 
     assert len(desk.first.submits) == 1
 
 
-async def test_of_two_that_arrive_at_once_one_is_219(desk: Desk) -> None:
+async def test_one_of_two_duplicates_that_arrive_at_once_is_219(desk: Desk) -> None:
     await desk.fund("50")
 
     replies = await asyncio.gather(desk.pay(**PAYOUT), desk.pay(**PAYOUT))
@@ -109,9 +99,8 @@ async def test_of_two_that_arrive_at_once_one_is_219(desk: Desk) -> None:
     assert (await desk.balances())[HELD] == Decimal("10.50")
 
 
-async def test_one_that_another_server_saves_meanwhile_is_219_and_sets_nothing_aside(
-    desk: Desk,
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_payment_that_another_server_saves_meanwhile_is_219_and_holds_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await desk.fund("30")
     await desk.pay(**PAYOUT)
@@ -137,51 +126,45 @@ async def test_a_card_number_is_sent_and_not_saved(desk: Desk) -> None:
     assert read(saved) == replace(submitted, party="", repeated=True)
 
 
-async def test_a_payout_is_held_and_a_short_one_is_402(desk: Desk) -> None:
+async def test_a_payout_is_held_and_another_above_the_balance_is_402(desk: Desk) -> None:
     await desk.fund("15")
 
     first = await desk.pay(**PAYOUT)
     second = await desk.pay(**PAYOUT, transaction_id="T2")
 
     assert (first.code, second.code) == ("202", "402")
-    assert await desk.transaction("T2") is None
+    assert not await desk.has_transaction("T2")
     balances = await desk.balances()
     assert (balances[AVAILABLE], balances[HELD]) == (Decimal("4.50"), Decimal("10.50"))
 
 
-async def test_what_was_not_sent_leaves_nothing(desk: Desk) -> None:
+async def test_a_payment_that_was_not_sent_leaves_neither_transaction_nor_hold(desk: Desk) -> None:
     await desk.fund("15")
-    desk.first.results.append(NOT_SENT)
+    reply = await desk.pay(NOT_SENT, **PAYOUT)
 
-    reply = await desk.pay(**PAYOUT)
-
-    assert (reply.code, await desk.transaction()) == ("500", None)
+    assert (reply.code, await desk.has_transaction()) == ("500", False)
     assert (await desk.balances())[AVAILABLE] == Decimal(15)
     assert (await desk.pay(**PAYOUT)).code == "202"  # the same transaction_id
 
 
 async def test_a_refusal_is_answered_in_the_codes_of_the_interface(desk: Desk) -> None:
     await desk.fund("15")
-    desk.first.results.append(SubmitResult(Outcome.REFUSED, code="019", reason="no such number"))
-
-    reply = await desk.pay(**PAYOUT)
+    reply = await desk.pay(REFUSED, **PAYOUT)
 
     assert (reply.code, reply.message) == ("019", "no such number")
-    assert await desk.transaction() is None
+    assert not await desk.has_transaction()
     assert (await desk.balances())[AVAILABLE] == Decimal(15)
 
 
 async def test_an_answer_that_is_lost_leaves_the_hold(desk: Desk) -> None:
     await desk.fund("15")
-    desk.first.results.append(LOST)
-
-    assert (await desk.pay(**PAYOUT)).code == "202"
+    assert (await desk.pay(LOST, **PAYOUT)).code == "202"
 
     assert (await desk.balances())[HELD] == Decimal("10.50")
 
 
-async def test_a_second_network_is_tried_only_after_nothing_was_sent() -> None:
-    """What the first one may have seen as a reference is not given to the second one."""
+async def test_a_second_network_is_tried_only_if_nothing_was_sent() -> None:
+    """The second network gets another reference, since the first may have seen the one before."""
     desk = Desk(reference_is_transaction_id=True)
     desk.second.capabilities = desk.first.capabilities
     airtime: dict[str, Any] = {"operation": Operation.AIRTIME}
@@ -198,10 +181,8 @@ async def test_a_second_network_is_tried_only_after_nothing_was_sent() -> None:
     assert (len(desk.first.submits), len(desk.second.submits)) == (2, 1)
 
 
-@pytest.mark.parametrize(
-    "answer", [SubmitResult(Outcome.REFUSED, code="019"), SubmitResult(Outcome.SUCCEEDED)]
-)
-async def test_after_any_answer_no_other_network_is_tried(desk: Desk, answer: SubmitResult) -> None:
+@pytest.mark.parametrize("answer", [REFUSED, PAID])
+async def test_no_other_network_is_tried_after_an_answer(desk: Desk, answer: SubmitResult) -> None:
     desk.first.results.append(answer)
     await desk.fund_airtime("50")
 
@@ -210,7 +191,7 @@ async def test_after_any_answer_no_other_network_is_tried(desk: Desk, answer: Su
     assert (len(desk.first.submits), desk.second.submits) == (1, [])
 
 
-async def test_five_faults_open_the_breaker_and_nothing_is_kept(desk: Desk) -> None:
+async def test_five_faults_open_the_breaker_and_the_next_payment_is_500(desk: Desk) -> None:
     desk.first.results.extend([NOT_SENT] * 5)
     for number in range(5):
         await desk.pay(transaction_id=f"T{number}")
@@ -219,11 +200,11 @@ async def test_five_faults_open_the_breaker_and_nothing_is_kept(desk: Desk) -> N
 
     assert (reply.code, len(desk.first.submits)) == ("500", 5)
     assert "circuit breaker" in reply.why
-    assert await desk.transaction("T9") is None
+    assert not await desk.has_transaction("T9")
 
 
 @pytest.mark.decision("D32")
-async def test_what_no_network_takes_is_500_and_says_which(desk: Desk) -> None:
+async def test_a_currency_that_no_network_takes_is_500_and_named(desk: Desk) -> None:
     reply = await desk.pay(currency_code="USD")
 
     assert (reply.code, reply.rule, desk.first.submits) == ("500", "D32", [])
@@ -231,7 +212,7 @@ async def test_what_no_network_takes_is_500_and_says_which(desk: Desk) -> None:
 
 
 @pytest.mark.decision("D32")
-async def test_a_payment_without_a_route_is_500_and_says_so(desk: Desk) -> None:
+async def test_a_payment_without_a_route_is_500_with_the_reason(desk: Desk) -> None:
     desk.networks.routes = []
 
     reply = await desk.pay(operation=Operation.AIRTIME)
@@ -241,7 +222,7 @@ async def test_a_payment_without_a_route_is_500_and_says_so(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("before", [[], [NOT_SENT]], ids=["first network", "second network"])
-async def test_a_store_that_is_away_after_the_send_answers_202_and_the_network_is_asked(
+async def test_a_store_failure_after_the_submit_answers_202_and_causes_a_status_query(
     desk: Desk, caplog: pytest.LogCaptureFixture, before: list[SubmitResult]
 ) -> None:
     desk.first.results.extend(before)
@@ -262,7 +243,7 @@ async def test_a_store_that_is_away_after_the_send_answers_202_and_the_network_i
     assert len(network.queries) == 1
 
 
-async def test_an_answer_to_an_attempt_that_is_gone_is_202_and_logged(
+async def test_an_answer_to_a_deleted_attempt_is_202_and_logged(
     desk: Desk, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def gone(*_asked: object) -> None: ...
@@ -276,7 +257,7 @@ async def test_an_answer_to_an_attempt_that_is_gone_is_202_and_logged(
     assert caplog.messages == [f"the answer to {name} is not recorded: {name} no longer exists"]
 
 
-async def test_a_client_that_hangs_up_stops_neither_the_send_nor_its_record(desk: Desk) -> None:
+async def test_a_client_that_hangs_up_stops_neither_the_submit_nor_its_record(desk: Desk) -> None:
     desk.first.blocked = asyncio.Event()
     paying = asyncio.create_task(desk.pay())
     await desk.first.arrived.wait()
@@ -287,16 +268,13 @@ async def test_a_client_that_hangs_up_stops_neither_the_send_nor_its_record(desk
     desk.first.blocked.set()
     await desk.processor.close(5)
 
-    (attempt,) = await desk.attempts()
-    assert attempt.outcome is Outcome.PENDING
+    assert (await desk.attempt()).outcome is Outcome.PENDING
 
 
 async def test_units_of_airtime_are_spent_from_their_own_asset(desk: Desk) -> None:
     assert (await desk.pay(operation=Operation.AIRTIME)).code == "402"
     await desk.fund_airtime("50")
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
-
-    await desk.pay(operation=Operation.AIRTIME)
+    await desk.pay(PAID, operation=Operation.AIRTIME)
     await desk.wait(seconds=15)  # the network decides whether money that leaves fails or succeeds
 
     balances = await desk.balances()
@@ -315,12 +293,12 @@ async def test_a_value_that_would_change_the_path_is_refused_and_nothing_is_held
     assert (reply.code, reply.rule) == ("400", "D5")
     assert reply.message is not None
     assert reply.message.startswith("Bad request: transaction_id must not be . or ..")
-    assert await desk.transaction(transaction_id) is None
+    assert not await desk.has_transaction(transaction_id)
     assert HELD not in await desk.balances()
     assert desk.first.submits == []
 
 
-async def test_a_network_that_has_the_value_elsewhere_takes_it() -> None:
+async def test_a_value_of_dots_goes_to_a_network_without_the_value_in_its_path() -> None:
     desk = Desk(in_path=frozenset({"transaction_id"}))
     await desk.fund_airtime("100")
 
@@ -330,16 +308,18 @@ async def test_a_network_that_has_the_value_elsewhere_takes_it() -> None:
     assert [each.transaction_id for each in desk.second.submits] == [".."]
 
 
-async def test_a_value_that_only_one_network_refuses_is_no_bad_request() -> None:
+async def test_a_value_that_only_one_network_refuses_is_not_a_bad_request() -> None:
     desk = Desk(in_path=frozenset({"transaction_id"}))
-    desk.second.capabilities = replace(TAKES_ALL, operations=frozenset({Operation.SMS}))
+    desk.second.capabilities = replace(
+        desk.second.capabilities, operations=frozenset({Operation.SMS})
+    )
 
     reply = await desk.pay(transaction_id="..", operation=Operation.AIRTIME)
 
     assert (reply.code, reply.rule) == ("500", "D32")
 
 
-async def test_a_value_with_dots_is_taken_where_it_changes_no_path() -> None:
+async def test_a_value_with_dots_is_taken_if_it_changes_no_path() -> None:
     assert (await Desk().pay(transaction_id="..")).code == "202"
     assert (await Desk(in_path=frozenset({"transaction_id"})).pay(transaction_id="a..b")).code == (
         "202"

@@ -37,7 +37,7 @@ def ours(reference: str = "R1", amount: str = "10.5", **fields: Any) -> OurAttem
     return plain._replace(**fields)
 
 
-def test_what_agrees_is_matched() -> None:
+def test_a_row_that_agrees_with_an_attempt_is_matched() -> None:
     rows = [row(), row(3, "R2", "-4", currency="")]
     attempts = [ours(), ours("R2", "4.00")]
 
@@ -51,7 +51,7 @@ def test_what_agrees_is_matched() -> None:
 
 
 @pytest.mark.parametrize("amount", ["0.50", "0"])
-def test_a_payment_out_of_any_amount_is_no_reversal(amount: str) -> None:
+def test_a_payment_out_of_any_amount_is_not_a_reversal(amount: str) -> None:
     found = reconcile([row(amount=amount)], [ours(amount="0.50")])
 
     pairs = found.matched if amount == "0.50" else found.different
@@ -68,7 +68,7 @@ def test_a_row_may_name_the_identifier_of_the_network(reference: str) -> None:
 @pytest.mark.parametrize(
     "fields", [{"amount": Decimal("10.51")}, {"amount": Decimal(0)}, {"currency": "USD"}]
 )
-def test_another_amount_or_currency_is_different(fields: dict[str, Any]) -> None:
+def test_a_row_with_another_amount_or_currency_is_different(fields: dict[str, Any]) -> None:
     found = reconcile([row(**fields)], [ours(brings_money=True)])
 
     assert [each.attempt.id for each in found.different] == ["A-R1"]
@@ -84,14 +84,14 @@ def test_another_amount_or_currency_is_different(fields: dict[str, Any]) -> None
         ([ours(outcome="unknown")], "it is unknown here"),
     ],
 )
-def test_what_did_not_succeed_here_is_missing_here(attempts: list[OurAttempt], here: str) -> None:
+def test_a_row_without_success_here_is_missing_here(attempts: list[OurAttempt], here: str) -> None:
     found = reconcile([row()], attempts)
 
     assert [each.here for each in found.missing_here] == [here]
     assert not found.agrees
 
 
-def test_what_the_statement_has_twice_is_matched_once() -> None:
+def test_a_row_that_the_statement_repeats_is_matched_once() -> None:
     found = reconcile([row(2), row(3)], [ours()])
 
     assert len(found.matched) == 1
@@ -100,19 +100,15 @@ def test_what_the_statement_has_twice_is_matched_once() -> None:
     ]
 
 
-def test_what_succeeded_in_the_period_and_is_in_no_row_is_missing_there() -> None:
-    attempts = [
-        ours(),
-        ours("R2", in_period=False),
-        ours("R3", outcome="failed"),
-    ]
+def test_a_success_in_the_period_without_a_row_is_missing_there() -> None:
+    attempts = [ours(), ours("R2", in_period=False), ours("R3", outcome="failed")]
 
     found = reconcile([], attempts)
 
     assert [each.reference for each in found.missing_there] == ["R1"]
 
 
-def test_services_that_share_a_reference_are_told_apart_by_the_amount() -> None:
+def test_services_that_share_a_reference_are_distinguished_by_the_amount() -> None:
     attempts = [ours(amount="7", id="A1"), ours(amount="10.50", id="A2", service_id=56)]
 
     found = reconcile([row(2), row(3, amount="7")], attempts)
@@ -121,7 +117,7 @@ def test_services_that_share_a_reference_are_told_apart_by_the_amount() -> None:
 
 
 class TestReversals:
-    """No reversal row matches a success (D45)."""
+    """A row of a reversal does not match a success (D45)."""
 
     @pytest.mark.parametrize(
         "taken",
@@ -134,7 +130,7 @@ class TestReversals:
         ],
     )
     @pytest.mark.parametrize("comes_first", [True, False])
-    def test_one_of_what_is_successful_here_is_to_be_asked_about(
+    def test_a_reversal_of_a_success_says_to_ask_the_network(
         self, taken: StatementRow, comes_first: bool
     ) -> None:
         rows = [taken, row(2)] if comes_first else [row(2), taken]
@@ -148,7 +144,7 @@ class TestReversals:
         assert "sandbox-sim transactions ask 55 T-R1" in wrong.step.how
         assert not found.agrees
 
-    def test_money_out_that_came_back_has_the_other_sign(self) -> None:
+    def test_a_payout_that_came_back_has_the_opposite_sign(self) -> None:
         rows = [row(2, amount="10.50"), row(3, amount="-10.50")]
 
         found = reconcile(rows, [ours()])
@@ -156,13 +152,13 @@ class TestReversals:
         assert [each.row.line for each in found.matched] == [3]
         assert [each.row.line for each in found.not_taken_back] == [2]
 
-    def test_a_refund_of_ours_is_a_payment_and_no_reversal(self) -> None:
+    def test_a_refund_of_ours_is_a_payment_and_not_a_reversal(self) -> None:
         found = reconcile([row(word="success refund")], [ours()])
 
         assert len(found.matched) == 1
 
     @pytest.mark.parametrize("outcome", ["reversed", "failed", "refused"])
-    def test_what_was_taken_back_on_both_sides_agrees(self, outcome: str) -> None:
+    def test_a_reversal_on_both_sides_agrees(self, outcome: str) -> None:
         taken = row(3, word="reversed")
 
         alone = reconcile([taken], [ours(outcome=outcome)])
@@ -172,11 +168,11 @@ class TestReversals:
         assert with_its_payment.agrees
         assert len(alone.taken_back) == 1
 
-    def test_the_payment_alone_matches_what_was_reversed_since(self) -> None:
+    def test_a_payment_row_matches_an_attempt_that_was_reversed_since(self) -> None:
         assert len(reconcile([row()], [ours(outcome="reversed")]).matched) == 1
 
     @pytest.mark.parametrize("outcome", ["pending", "unknown"])
-    def test_one_of_what_is_open_here_is_to_be_asked_about(self, outcome: str) -> None:
+    def test_a_reversal_of_an_open_attempt_says_to_ask_the_network(self, outcome: str) -> None:
         (wrong,) = reconcile([row(word="reversed")], [ours(outcome=outcome)]).not_taken_back
 
         assert (wrong.here, wrong.step.do) == (f"it is {outcome} here", Do.ASK)
@@ -186,7 +182,7 @@ class TestReversals:
 
         assert reconcile([row(word="refund")], attempts).not_taken_back
 
-    def test_one_that_is_told_twice_is_to_be_asked_about(self) -> None:
+    def test_a_reversal_that_the_statement_repeats_agrees_only_once(self) -> None:
         rows = [row(2, word="reversed"), row(3, word="reversed")]
 
         found = reconcile(rows, [ours(outcome="reversed")])
@@ -205,9 +201,7 @@ class TestReversals:
         ([ours(outcome="failed")], "resolve", "sandbox-sim ledger resolve 55 T-R1"),
     ],
 )
-def test_each_row_that_is_missing_here_says_what_to_do(
-    attempts: list[OurAttempt], do: str, how: str
-) -> None:
+def test_a_row_missing_here_says_what_to_do(attempts: list[OurAttempt], do: str, how: str) -> None:
     (missing,) = reconcile([row()], attempts).missing_here
 
     assert str(missing.step.do) == do
@@ -226,7 +220,7 @@ def test_the_settlement_names_the_identifier_of_the_network_unless_it_is_known(
     assert "--network-id" not in bare.step.how
 
 
-def test_a_difference_and_what_is_missing_there_say_what_to_do() -> None:
+def test_a_difference_and_a_missing_row_say_what_to_do() -> None:
     found = reconcile([row(amount="11")], [ours(), ours("R2")])
 
     assert about_difference(found.different[0]).do is Do.RESOLVE

@@ -13,9 +13,7 @@ from tests.production.desk import LOST, NOT_SENT, Desk, raising
 
 pytestmark = pytest.mark.decision("D39")
 
-
 OURS = SubmitResult(Outcome.NOT_SENT, reason="no token: HTTP 401")
-
 DECLINED = SubmitResult(Outcome.REFUSED, code="019")
 
 
@@ -30,14 +28,14 @@ def state(desk: Desk) -> BreakerState:
     return desk.networks.breaker("first").state
 
 
-async def opened_and_probing_is_due() -> Desk:
+async def desk_with_a_due_probe() -> Desk:
     desk = Desk()
     await submit(desk, *[LOST] * 5)
     desk.clock.move_to(desk.clock.now() + OPEN_FOR)
     return desk
 
 
-async def test_after_five_network_faults_the_backup_gets_the_payments(
+async def test_the_backup_gets_the_payments_after_five_network_faults(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     await desk.fund_airtime("500")
@@ -51,23 +49,22 @@ async def test_after_five_network_faults_the_backup_gets_the_payments(
 
 
 @pytest.mark.parametrize("answer", [DECLINED, SubmitResult(Outcome.UNKNOWN, reason="HTTP 302")])
-async def test_an_answer_that_is_no_network_fault_starts_the_count_again(
-    desk: Desk,
-    answer: SubmitResult,
+async def test_an_answer_without_a_network_fault_resets_the_count_of_faults(
+    desk: Desk, answer: SubmitResult
 ) -> None:
     await submit(desk, *[LOST] * 4, answer, *[LOST] * 4)
 
     assert state(desk) is BreakerState.CLOSED
 
 
-async def test_what_is_not_sent_for_a_reason_of_ours_changes_no_count(desk: Desk) -> None:
+async def test_a_submit_that_fails_on_our_side_keeps_the_count_of_faults(desk: Desk) -> None:
     await submit(desk, *[LOST] * 4, OURS, LOST)
 
     assert state(desk) is BreakerState.OPEN
 
 
-async def test_a_probe_that_is_not_sent_for_a_reason_of_ours_is_given_back() -> None:
-    desk = await opened_and_probing_is_due()
+async def test_a_probe_that_fails_on_our_side_may_be_repeated() -> None:
+    desk = await desk_with_a_due_probe()
 
     await submit(desk, OURS)
     assert not desk.networks.holds_back("first")
@@ -77,14 +74,14 @@ async def test_a_probe_that_is_not_sent_for_a_reason_of_ours_is_given_back() -> 
 
 
 async def test_a_probe_that_cannot_connect_opens_the_breaker_again() -> None:
-    desk = await opened_and_probing_is_due()
+    desk = await desk_with_a_due_probe()
 
     await submit(desk, NOT_SENT)
 
     assert (state(desk), desk.networks.holds_back("first")) == (BreakerState.OPEN, True)
 
 
-async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_fault(
+async def test_a_submit_that_raises_is_unknown_and_counts_as_a_network_fault(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(_request: SubmitRequest) -> Any:
@@ -97,7 +94,7 @@ async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_faul
     assert caplog.messages.count("the adapter of network first failed to submit") == 5
 
 
-async def test_an_adapter_that_fails_to_tell_its_health_or_a_status_is_unwell_and_says_nothing(
+async def test_a_health_check_or_status_query_that_raises_has_a_failed_result(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("health", "status"):

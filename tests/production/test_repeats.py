@@ -14,9 +14,7 @@ from sandbox_sim.records.reports import Outcome
 from tests.production.desk import LOST, NOT_FOUND, PENDING, Desk, ScriptedNetwork
 
 WINDOW, TIMEOUT = timedelta(seconds=600), timedelta(seconds=10)
-
 JUST = timedelta(milliseconds=1)
-
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -25,8 +23,8 @@ pytestmark = pytest.mark.decision("D39")
 class ForgetfulNetwork(ScriptedNetwork):
     """Refuses a reference that it knows, and forgets one `WINDOW` after it came.
 
-    It says that it does not know a reference, also while it does: its search lags behind.
-    takes: how long a submit is on the way.
+    Its status query does not find a reference that it knows: its search lags behind.
+    takes: how long a submit takes.
     """
 
     clock: VirtualClock = field(default_factory=VirtualClock)
@@ -48,7 +46,7 @@ class ForgetfulNetwork(ScriptedNetwork):
 
 
 async def asked_once(desk: Desk) -> datetime:
-    """A payment that was lost and asked for once; returns when it was first sent."""
+    """A payment that was lost and queried once; returns when it was first sent."""
     await desk.pay()
     await desk.wait(seconds=6)
     assert len(desk.first.queries) == 1
@@ -63,21 +61,19 @@ def forgetful() -> tuple[Desk, ForgetfulNetwork]:
 
 
 async def ask_at(desk: Desk, moment: datetime) -> None:
-    """Ask at this moment: a hint makes the question due then."""
+    """Query at this moment: a hint makes the query due then."""
     desk.clock.move_to(moment)
-    (attempt,) = await desk.attempts()
-    now = desk.clock.now()
-    await desk.store.run(lambda unit: desk.recorder.hint(unit, attempt, now))
+    await desk.hint()
     await desk.run_due()
 
 
 @pytest.mark.parametrize(
     ("before", "submits"), [(TIMEOUT + JUST, 2), (TIMEOUT, 1), (JUST, 1), (-JUST, 1)]
 )
-async def test_a_repeat_leaves_only_if_it_arrives_before_the_other_side_forgets(
+async def test_a_repeat_is_sent_only_if_it_arrives_before_the_network_forgets(
     before: timedelta, submits: int
 ) -> None:
-    """The repeat is on the way as long as a submit may take, and the other side forgets then."""
+    """A repeat may take as long as a submit may, and the network forgets just then."""
     desk, network = forgetful()
     first_sent_at = await asked_once(desk)
     network.takes = TIMEOUT
@@ -89,7 +85,7 @@ async def test_a_repeat_leaves_only_if_it_arrives_before_the_other_side_forgets(
 
 
 @pytest.mark.parametrize("left_s", [0.5, 1])
-async def test_a_store_that_is_slow_between_the_question_and_the_repeat_sends_nothing_late(
+async def test_a_store_that_is_slow_between_query_and_repeat_causes_no_late_repeat(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, left_s: float
 ) -> None:
     desk, network = forgetful()
@@ -111,7 +107,7 @@ async def test_a_store_that_is_slow_between_the_question_and_the_repeat_sends_no
     assert "is not repeated: the store took too long" in caplog.text
 
 
-async def test_while_a_repeat_is_on_the_way_its_status_is_asked_for_after_its_timeout() -> None:
+async def test_the_status_of_a_repeat_under_way_is_queried_after_its_timeout() -> None:
     desk = Desk(Terms(repeats_within=WINDOW, timeout=TIMEOUT))
     desk.first.results.append(LOST)
     desk.first.statuses.extend([NOT_FOUND] * 2)
@@ -122,8 +118,8 @@ async def test_while_a_repeat_is_on_the_way_its_status_is_asked_for_after_its_ti
     repeating = asyncio.create_task(ask_at(desk, first_sent_at + WINDOW / 2))
     await desk.first.arrived.wait()
 
-    (attempt,) = await desk.attempts()
-    assert attempt.next_ask_at == desk.clock.now() + TIMEOUT + Terms().schedule.poll_after
+    due = desk.clock.now() + TIMEOUT + Terms().schedule.poll_after
+    assert (await desk.attempt()).next_ask_at == due
     desk.first.blocked.set()
     await repeating
 
@@ -137,30 +133,27 @@ def refused(code: str) -> SubmitResult:
     [refused("402"), refused("429"), refused("500"), LOST, SubmitResult(Outcome.UNKNOWN)],
     ids=["no money there", "too many requests", "our account", "lost", "HTTP 5xx"],
 )
-async def test_a_refusal_that_may_pass_does_not_end_the_repeats(answer: SubmitResult) -> None:
+async def test_a_temporary_refusal_does_not_end_the_repeats(answer: SubmitResult) -> None:
     desk = Desk(Terms(repeats_within=WINDOW, timeout=TIMEOUT))
-    desk.first.results.extend([LOST, answer])
-    await desk.pay()
+    await desk.pay(LOST, answer)
     desk.first.statuses.extend([NOT_FOUND] * 4)
 
     for _ in range(60):
         await desk.wait(seconds=5)
 
     assert [each.repeated for each in desk.first.submits] == [False, True, True]
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert (attempt.outcome, attempt.submits, attempt.reason) == (Outcome.PENDING, 3, "")
 
 
 @pytest.mark.parametrize("code", ["400", "015", "016", "019", "S002"])
 async def test_a_refusal_of_the_request_itself_ends_the_repeats(code: str) -> None:
     desk = Desk(Terms(repeats_within=WINDOW, timeout=TIMEOUT))
-    desk.first.results.extend([LOST, refused(code)])
-    await desk.pay()
+    await desk.pay(LOST, refused(code))
     desk.first.statuses.extend([NOT_FOUND] * 40)
 
     for _ in range(60):
         await desk.wait(seconds=5)
 
     assert [each.repeated for each in desk.first.submits] == [False, True]
-    (attempt,) = await desk.attempts()
-    assert attempt.reason == f"a repeat was refused: said {code}"
+    assert (await desk.attempt()).reason == f"a repeat was refused: said {code}"

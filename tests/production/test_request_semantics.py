@@ -1,4 +1,4 @@
-"""What mode P requires of a request, and what it takes that the sandbox does not. D39, D17, D32."""
+"""The requests that mode P takes and refuses, unlike the sandbox. D39, D17, D32."""
 
 import json
 from itertools import product
@@ -64,7 +64,7 @@ async def test_a_card_is_taken_on_a_hosted_page_in_four_currencies(live: Sandbox
         assert answer.body["redirect_url"]
 
 
-async def test_no_other_card_is(live: Sandbox) -> None:
+async def test_a_card_of_another_currency_network_or_option_is_refused(live: Sandbox) -> None:
     for fields in (
         {"currency_code": "NGN"},
         {"nw": "VIS", "customer_number": "4111111111111111"},
@@ -73,10 +73,10 @@ async def test_no_other_card_is(live: Sandbox) -> None:
         assert (await live.collect(**CARD | fields)).status == 400, fields
 
 
-async def test_all_banks_of_the_interface_are_known(live: Sandbox) -> None:
+async def test_every_bank_of_the_interface_is_known(live: Sandbox) -> None:
     codes = [(await live.collect(**BANK, nw=bank)).code for bank in BANKS]
 
-    assert codes == ["402"] * 28  # nothing is there to pay out, which is asked last
+    assert codes == ["402"] * 28  # the balance, which is checked last, is 0
 
 
 async def test_the_option_of_a_payout_fits_the_kind_of_its_nw(live: Sandbox) -> None:
@@ -99,7 +99,7 @@ async def test_every_number_of_ghana_is_taken_in_both_forms(live: Sandbox) -> No
         assert (await live.collect(**PAYOUT, customer_number=number)).code == "402", number
 
 
-async def test_nothing_else_is_a_number(live: Sandbox) -> None:
+async def test_a_number_in_another_form_is_refused(live: Sandbox) -> None:
     for number in ("+233244000001", "244000001", "02440000011", "0244 000001"):
         answer = await live.collect(customer_number=number)
 
@@ -125,7 +125,7 @@ async def test_an_amount_is_exact_from_the_text_of_the_request(live: Sandbox) ->
         assert (await shown(live, f"of {text}"))["amount"] == text
 
 
-async def test_an_amount_has_no_more_decimals_than_its_currency(live: Sandbox) -> None:
+async def test_an_amount_with_more_decimals_than_its_currency_is_refused(live: Sandbox) -> None:
     for amount in (10.505, 0.001, 1e-30, 10**18):
         answer = await live.collect(**DEPOSIT, amount=amount)
 

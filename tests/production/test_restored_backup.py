@@ -1,4 +1,4 @@
-"""A gateway that starts on a copy of its file: it asks before it sends, and pays nothing twice."""
+"""A gateway that starts on a copy of its file queries before it sends, and pays nothing twice."""
 
 import asyncio
 import sqlite3
@@ -10,10 +10,10 @@ from typing import NamedTuple
 import pytest
 from aiohttp import web
 
+from chaos.production.fake_momo import SETTINGS, MomoServer, serving
 from tests.cli.asking import on, printed
 from tests.conftest import Sandbox, StartSandbox
 from tests.kit.http_servers import listening
-from tests.networks.fake_momo import SETTINGS, MomoServer, serving
 from tests.production.client import live, settled
 from tests.web.control_api import assert_error, get, post
 
@@ -33,7 +33,7 @@ async def merchant() -> AsyncIterator["Merchant"]:
 
 
 class Merchant(NamedTuple):
-    """A receiver of callbacks that outlives the gateway, and the payments that it heard about."""
+    """A receiver of callbacks that outlives the gateway, and the payments they were about."""
 
     url: str
     received: list[str]
@@ -59,14 +59,14 @@ async def pay_without_an_answer(sandbox: Sandbox, momo: MomoServer, **fields: st
     assert (await answer).code == "202"
 
 
-def files(folder: Path, pattern: str) -> list[Path]:
-    return [*folder.glob(pattern)]
-
-
 async def backed_up(sandbox: Sandbox) -> Path:
     answer = await post(sandbox, "backup")
     assert answer.status == 201
     return Path(answer.body["path"])
+
+
+def files(folder: Path, pattern: str) -> list[Path]:
+    return [*folder.glob(pattern)]
 
 
 def methods(momo: MomoServer, since: int) -> list[str]:
@@ -74,7 +74,7 @@ def methods(momo: MomoServer, since: int) -> list[str]:
     return [each.method for each in momo.fake.came("requesttopay")[since:]]
 
 
-async def test_a_restored_copy_asks_first_and_nothing_is_paid_twice(
+async def test_a_restored_copy_queries_first_and_pays_nothing_twice(
     start_sandbox: StartSandbox,
     momo: MomoServer,
     merchant: Merchant,
@@ -105,7 +105,7 @@ async def test_a_restored_copy_asks_first_and_nothing_is_paid_twice(
     assert (await restored.status("TAKEN")).data["status"] == "000"
     assert merchant.received == ["TAKEN"]
     await settled(restored, seconds=30)
-    # MTN said twice that it does not know the other one, so the same request went out again.
+    # MTN answered twice that it does not know NEVER-CAME, so the same request went out again.
     assert methods(momo, before).count("POST") == 1
     assert [*momo.fake.payments][:2] == [taken, later]
     assert len(momo.fake.payments) == 3
@@ -125,22 +125,24 @@ async def test_a_restored_copy_asks_first_and_nothing_is_paid_twice(
     assert taken not in found.stdout
 
 
-async def test_a_copy_is_whole_and_the_server_goes_on(
-    start_sandbox: StartSandbox, in_memory: Path
-) -> None:
-    sandbox = await start_sandbox(store=f"sqlite:{in_memory / 'state.sqlite3'}")
-    paying = [sandbox.collect(transaction_id=f"T{number}") for number in range(20)]
-    paid, copy = await asyncio.gather(asyncio.gather(*paying), backed_up(sandbox))
+@pytest.fixture
+async def on_file(start_sandbox: StartSandbox, in_memory: Path) -> Sandbox:
+    return await start_sandbox(store=f"sqlite:{in_memory / 'state.sqlite3'}")
+
+
+async def test_a_copy_is_whole_and_the_server_goes_on(on_file: Sandbox, in_memory: Path) -> None:
+    paying = [on_file.collect(transaction_id=f"T{number}") for number in range(20)]
+    paid, copy = await asyncio.gather(asyncio.gather(*paying), backed_up(on_file))
 
     with closing(sqlite3.connect(copy)) as opened:
         assert opened.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert [each.code for each in paid] == ["202"] * 20
-    assert len((await get(sandbox, "transactions?limit=100"))["transactions"]) == 20
+    assert len((await get(on_file, "transactions?limit=100"))["transactions"]) == 20
     assert copy.parent == in_memory
     assert files(in_memory, "*.partial") == []
 
 
-async def test_a_running_server_locks_its_file_so_other_programs_copy_it_only_when_it_stopped(
+async def test_a_running_server_locks_its_file_against_copies_by_other_programs(
     start_sandbox: StartSandbox, in_memory: Path
 ) -> None:
     file = in_memory / "state.sqlite3"
@@ -158,31 +160,26 @@ async def test_a_running_server_locks_its_file_so_other_programs_copy_it_only_wh
     assert (await restored.status()).code == "000"
 
 
-async def test_the_command_prints_where_the_copy_is(
-    start_sandbox: StartSandbox, in_memory: Path
-) -> None:
-    sandbox = await start_sandbox(store=f"sqlite:{in_memory / 'state.sqlite3'}")
-
-    (line,) = await printed(sandbox, "backup")
+async def test_the_command_prints_where_the_copy_is(on_file: Sandbox, in_memory: Path) -> None:
+    (line,) = await printed(on_file, "backup")
 
     (copy,) = files(in_memory, "*.backup.sqlite3")
     assert line == f"{copy} has {copy.stat().st_size} bytes"
 
 
-async def test_a_store_that_is_no_file_says_what_to_do(sandbox: Sandbox) -> None:
+async def test_a_backup_of_a_store_without_a_file_is_refused_with_advice(sandbox: Sandbox) -> None:
     refused = await post(sandbox, "backup")
 
     assert_error(refused, 409, "only a SQLite store can be copied", "pg_dump")
 
 
-async def test_a_copy_that_cannot_be_written_leaves_nothing(
-    start_sandbox: StartSandbox, in_memory: Path
+async def test_a_copy_that_cannot_be_written_is_503_and_the_server_goes_on(
+    on_file: Sandbox,
 ) -> None:
-    sandbox = await start_sandbox(store=f"sqlite:{in_memory / 'state.sqlite3'}")
-    copy = await backed_up(sandbox)  # the clock of the test stands still: the next name is the same
+    copy = await backed_up(on_file)  # the clock of the test is stopped: the next name is the same
     (copy.parent / f"{copy.name}.partial").mkdir()
 
-    refused = await post(sandbox, "backup")
+    refused = await post(on_file, "backup")
 
     assert refused.status == 503
-    assert (await sandbox.collect()).code == "202"
+    assert (await on_file.collect()).code == "202"

@@ -1,4 +1,4 @@
-"""SMS that were queued at a backup: after a restore their network is asked first (D39).
+"""SMS that were queued at a backup: after a restore their status is queried first (D39).
 
 The gateway sent them after the backup, which the copy does not know.
 """
@@ -12,7 +12,6 @@ from typing import NamedTuple
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
-from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.records.attempts import Terms
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.values.vocabulary import Wallet
@@ -61,7 +60,7 @@ async def sent(in_memory: Path) -> Sent:
     return Sent(file, copy, network)
 
 
-async def test_what_went_out_after_the_backup_is_asked_about_and_not_sent_again(
+async def test_a_message_sent_after_the_backup_is_queried_and_not_sent_again(
     sent: Sent, caplog: pytest.LogCaptureFixture
 ) -> None:
     sent.network.statuses.append(SUCCEEDED)
@@ -74,7 +73,7 @@ async def test_what_went_out_after_the_backup_is_asked_about_and_not_sent_again(
     assert "the store is a restored backup: 1 queued SMS are asked about first" in caplog.messages
 
 
-async def test_what_the_network_does_not_know_goes_out_with_the_same_reference(sent: Sent) -> None:
+async def test_a_message_unknown_to_the_network_is_sent_with_its_reference(sent: Sent) -> None:
     sent.network.statuses.extend([NOT_FOUND] * 2)
 
     async with sent.restored(Terms(repeats_within=timedelta(days=1))) as desk:
@@ -87,7 +86,7 @@ async def test_what_the_network_does_not_know_goes_out_with_the_same_reference(s
 
 
 @pytest.mark.parametrize("terms", [Terms(), Terms(has_status=False)])
-async def test_where_a_repeat_may_be_a_second_message_it_waits_for_a_person(
+async def test_a_message_that_a_repeat_could_duplicate_waits_for_a_person(
     sent: Sent, terms: Terms
 ) -> None:
     sent.network.statuses.extend([NOT_FOUND] * 20)
@@ -96,13 +95,13 @@ async def test_where_a_repeat_may_be_a_second_message_it_waits_for_a_person(
         for _ in range(2):
             await desk.wait(hours=13)
 
-        waiting = await LiveRecordReader(desk.store, desk.clock, desk.networks).waiting()
+        waiting = await desk.records.waiting()
         assert [each["waiting"][0].partition(":")[0] for each in waiting] == ["no outcome"]
         assert await statuses(desk) == ["QUEUED"]
     assert len(sent.network.submits) == 1
 
 
-async def test_a_message_that_is_queued_after_the_restore_goes_out_at_once(sent: Sent) -> None:
+async def test_a_message_that_is_queued_after_the_restore_is_sent_at_once(sent: Sent) -> None:
     async with sent.restored() as desk:
         await send(desk)
     async with sent.restored() as desk:
@@ -111,7 +110,7 @@ async def test_a_message_that_is_queued_after_the_restore_goes_out_at_once(sent:
     assert len(sent.network.submits) == 2
 
 
-async def test_a_restart_without_a_restore_asks_nothing(sent: Sent) -> None:
+async def test_a_restart_without_a_restore_queries_nothing(sent: Sent) -> None:
     store = SqliteStore(sent.file, VirtualClock())
     async with started(store, sent.network) as desk:
         await send(desk)

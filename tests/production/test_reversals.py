@@ -1,64 +1,53 @@
-"""A network takes back what succeeded: its money, its status, a callback, and what waits (D45)."""
+"""Reversals: a network takes back a payment that succeeded (D45)."""
 
 import json
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
 from sandbox_sim.operations import Operation
 from sandbox_sim.payments.queries import LiveQueries
 from sandbox_sim.payments.refunds import RefundRefused
-from sandbox_sim.ports.network import Notification, StatusResult, SubmitResult
-from sandbox_sim.production.attempt_views import LiveRecordReader
+from sandbox_sim.ports.network import StatusResult, SubmitResult
 from sandbox_sim.records.attempts import Terms
-from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.records.ledger import LedgerQuery, Reason, transfer, wallet_of
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
-from tests.production.desk import FAILED, LIVE, SUCCEEDED, Desk
+from tests.production.desk import (
+    CLEARING,
+    COLLECTED,
+    FAILED,
+    LIVE,
+    PAID,
+    SUCCEEDED,
+    Desk,
+    collected,
+)
 from tests.sample_records import SERVICE
 from tests.units import unit_of
 
 REVERSED = StatusResult(Outcome.REVERSED, reason="chargeback")
-
 WALLET = "service/55/collection/GHS"
-COLLECTED = f"{WALLET} available"
-PAYOUT = "service/55/payout/GHS available"
-CLEARING = "network/first/clearing/GHS"
 SUSPENSE = "suspense/GHS"
 
 pytestmark = pytest.mark.decision("D45")
 
 
-async def paid(operation: Operation = Operation.COLLECT, **fields: Any) -> Desk:
-    """A desk with one payment that succeeded at once, T1 of 10.50."""
-    desk = Desk(**fields)
-    if operation is Operation.PAYOUT:
-        await desk.fund("15")
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
-    await desk.pay(operation=operation)
-    return desk
-
-
-async def told(
+async def notified(
     desk: Desk, outcome: Outcome = Outcome.REVERSED, *, signature: str = "valid"
 ) -> None:
-    """A notification, which is read, and what the gateway asks because of it."""
-    desk.first.notification = Notification(outcome, attempt_id=(await desk.attempts())[0].id)
-    headers, at = {"x-signature": signature}, desk.clock.now()
-    await desk.notifications.receive(RawNotification("first", "POST", "", "", headers, b"{}", at))
-    await desk.run_due()
+    """Receive a notification, and run the status query that it causes."""
+    await desk.notify(outcome, headers={"x-signature": signature})
     await desk.run_due()
 
 
-async def taken_back(desk: Desk) -> None:
+async def reverse(desk: Desk) -> None:
     """A reversal that the status query confirms."""
     desk.first.statuses.append(REVERSED)
-    await told(desk)
+    await notified(desk)
 
 
 async def callbacks(desk: Desk) -> list[str]:
@@ -68,19 +57,17 @@ async def callbacks(desk: Desk) -> list[str]:
 
 
 async def waiting(desk: Desk) -> list[str]:
-    found = await LiveRecordReader(desk.store, desk.clock, desk.networks).waiting()
+    found = await desk.records.waiting()
     return [reason for each in found for reason in each["waiting"]]
 
 
 @pytest.fixture
 async def desk() -> Desk:
-    return await paid()
+    return await collected()
 
 
-async def test_a_collection_that_is_taken_back_is_001_with_its_reason_and_a_callback(
-    desk: Desk,
-) -> None:
-    await taken_back(desk)
+async def test_a_reversed_collection_is_001_with_its_reason_and_a_callback(desk: Desk) -> None:
+    await reverse(desk)
 
     assert await desk.status() is Status.FAILED
     assert await desk.balances() == {}
@@ -95,68 +82,64 @@ async def test_a_collection_that_is_taken_back_is_001_with_its_reason_and_a_call
     assert [line.transfer.reason for line in page] == [Reason.REVERSED, Reason.COLLECTED]
 
 
-async def test_its_success_stays_in_the_timeline(desk: Desk) -> None:
+async def test_the_success_of_a_reversed_payment_stays_in_the_timeline(desk: Desk) -> None:
     await desk.wait(hours=1)
 
-    await taken_back(desk)
+    await reverse(desk)
 
     found = await desk.transaction()
-    assert found is not None
     assert [each.status for each in found.timeline] == ["002", "000", "001"]
     assert found.decided_at is not None
     assert found.timeline[2].at == desk.clock.now() > found.decided_at
 
 
 @pytest.mark.parametrize("operation", [Operation.PAYOUT, Operation.BILL, Operation.DEPOSIT])
-async def test_every_payment_moves_its_money_back(operation: Operation) -> None:
+async def test_a_reversal_of_each_operation_moves_the_money_back(operation: Operation) -> None:
     desk = Desk()
     await desk.fund("15")
     before = await desk.balances()
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
-    await desk.pay(operation=operation)
+    await desk.pay(PAID, operation=operation)
     assert await desk.balances() != before
 
-    await taken_back(desk)
+    await reverse(desk)
 
     assert await desk.balances() == before
     assert await callbacks(desk) == ["000/SUCCESS", "001/FAILED"]
 
 
-async def test_a_doubled_reversal_reverses_once(desk: Desk) -> None:
-    await taken_back(desk)
+async def test_a_repeated_reversal_counts_once(desk: Desk) -> None:
+    await reverse(desk)
     await desk.wait(minutes=2)
-    await taken_back(desk)
+    await reverse(desk)
 
     assert await desk.balances() == {}
     assert await callbacks(desk) == ["000/SUCCESS", "001/FAILED"]
 
 
 @pytest.mark.parametrize("signature", ["valid", "forged"])
-async def test_a_notification_of_a_reversal_only_makes_us_ask(desk: Desk, signature: str) -> None:
+async def test_a_notification_of_a_reversal_causes_only_a_query(desk: Desk, signature: str) -> None:
     asked = len(desk.first.queries)
     desk.first.statuses.append(SUCCEEDED)
 
-    await told(desk, signature=signature)
+    await notified(desk, signature=signature)
 
     assert len(desk.first.queries) == asked + 1
     assert await desk.status() is Status.SUCCESSFUL
     assert await waiting(desk) == []
 
 
-async def test_where_the_network_cannot_be_asked_a_signed_notification_counts() -> None:
-    desk = await paid(has_status=False)
+async def test_a_signed_reversal_of_a_network_without_status_query_counts() -> None:
+    desk = await collected(has_status=False)
 
-    await told(desk)
+    await notified(desk)
 
     assert await desk.status() is Status.FAILED
     assert await desk.balances() == {}
 
 
-async def test_one_that_the_daily_question_finds_counts_too() -> None:
-    desk = await paid(terms=Terms(recheck_for=timedelta(days=3)))
-    desk.first.statuses.append(REVERSED)
-
-    await desk.wait(days=1)
+async def test_a_reversal_that_the_daily_recheck_finds_counts() -> None:
+    desk = await collected(terms=Terms(recheck_for=timedelta(days=3)))
+    await desk.query(REVERSED, days=1)
 
     assert await desk.status() is Status.FAILED
 
@@ -170,8 +153,8 @@ async def test_a_reversal_before_the_success_is_a_failure_and_the_late_success_i
     before = await desk.balances()
     await desk.pay(operation=operation)
 
-    await taken_back(desk)
-    await told(desk, Outcome.SUCCEEDED)
+    await reverse(desk)
+    await notified(desk, Outcome.SUCCEEDED)
 
     assert await desk.status() is Status.FAILED
     assert await desk.balances() == before
@@ -179,64 +162,60 @@ async def test_a_reversal_before_the_success_is_a_failure_and_the_late_success_i
     assert await waiting(desk) == []
 
 
-async def test_a_reversal_of_what_failed_changes_nothing() -> None:
+async def test_a_reversal_of_a_failed_payment_changes_nothing() -> None:
     desk = Desk()
-    desk.first.results.append(SubmitResult(Outcome.FAILED))
-    await desk.pay(operation=Operation.COLLECT)
+    await desk.pay(SubmitResult(Outcome.FAILED), operation=Operation.COLLECT)
 
-    await taken_back(desk)
+    await reverse(desk)
 
     assert await callbacks(desk) == ["001/FAILED"]
     assert await waiting(desk) == []
 
 
-async def test_a_success_that_the_network_still_claims_after_the_reversal_waits(desk: Desk) -> None:
-    await taken_back(desk)
+async def test_a_success_that_is_reported_after_a_reversal_waits_for_a_person(desk: Desk) -> None:
+    await reverse(desk)
     await desk.wait(minutes=2)
     desk.first.statuses.append(SUCCEEDED)
 
-    await told(desk)
+    await notified(desk)
 
     assert await desk.status() is Status.FAILED
     assert await waiting(desk) == ["contradiction: status says succeeded after reversed"]
     assert await desk.balances() == {SUSPENSE: Decimal("10.50"), CLEARING: Decimal("-10.50")}
 
 
-async def test_the_money_goes_back_though_the_transaction_was_deleted(desk: Desk) -> None:
-    transaction = await desk.transaction()
-    assert transaction is not None
-    (attempt,) = await desk.attempts()
-    await unit_of(desk.store).delete_transaction(transaction)
+async def test_a_reversal_moves_the_money_back_if_the_transaction_was_deleted(desk: Desk) -> None:
+    await unit_of(desk.store).delete_transaction(await desk.transaction())
 
-    await desk.store.run(lambda unit: desk.asking.record(unit, attempt, REVERSED))
+    await desk.record(REVERSED)
 
     assert await desk.balances() == {}
     assert await callbacks(desk) == ["000/SUCCESS"]
 
 
-async def test_one_of_a_part_is_a_mismatch(desk: Desk) -> None:
+async def test_a_reversal_of_a_part_is_a_mismatch(desk: Desk) -> None:
     desk.first.statuses.append(replace(REVERSED, echo=Echo(amount=Decimal(4))))
 
-    await told(desk)
+    await notified(desk)
 
     assert await desk.status() is Status.SUCCESSFUL
     assert await waiting(desk) == ["mismatch: amount is 4 and not 10.50"]
 
 
-class TestAWalletThatDoesNotCoverIt:
+class TestWalletThatDoesNotCoverTheReversal:
     @pytest.fixture
     async def short(self) -> Desk:
         """A collection of 10.50 of which 4 were spent since."""
-        desk = await paid()
+        desk = await collected()
         account, now = wallet_of(LIVE, SERVICE, Wallet.COLLECTION), desk.clock.now()
         spent = transfer(Reason.SPENT, account, Decimal(4), "", now, network="first")
         await unit_of(desk.store).add_transfer(spent)
         return desk
 
-    async def test_it_stays_as_it_is_and_the_reversal_waits_for_a_person_in_suspense(
+    async def test_the_wallet_stays_unchanged_and_the_reversal_waits_in_suspense(
         self, short: Desk
     ) -> None:
-        await taken_back(short)
+        await reverse(short)
 
         assert await short.status() is Status.FAILED
         assert await short.balances() == {
@@ -252,61 +231,54 @@ class TestAWalletThatDoesNotCoverIt:
             f"reversal: {WALLET} has 6.50, less than 10.50, so the reversal is in suspense"
         ]
 
-    async def test_a_doubled_reversal_moves_nothing_more(self, short: Desk) -> None:
-        await taken_back(short)
+    async def test_a_repeated_reversal_moves_no_further_money(self, short: Desk) -> None:
+        await reverse(short)
         before = await short.balances()
         await short.wait(minutes=2)
 
-        await taken_back(short)
+        await reverse(short)
 
         assert await short.balances() == before
 
 
-class TestWithRefunds:
-    async def test_a_collection_that_was_taken_back_is_not_refunded(self, desk: Desk) -> None:
-        await taken_back(desk)
+class TestReversalWithRefunds:
+    async def test_a_reversed_collection_is_not_refunded(self, desk: Desk) -> None:
+        await reverse(desk)
 
         with pytest.raises(RefundRefused, match="this one is 001 failed"):
             await desk.refund()
 
-    async def test_a_refund_that_is_taken_back_is_money_to_refund_again(self, desk: Desk) -> None:
-        desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
+    async def test_a_reversed_refund_may_be_made_again(self, desk: Desk) -> None:
+        desk.first.results.append(PAID)
         made = (await desk.refund()).transaction
-        (attempt,) = await unit_of(desk.store).attempts_of(made.network_transaction_id)
 
-        await desk.store.run(lambda unit: desk.asking.record(unit, attempt, REVERSED))
+        await desk.record(REVERSED, made)
 
         assert await desk.status(made.transaction_id) is Status.FAILED
-        assert await desk.balances() == {
-            COLLECTED: Decimal("10.50"),
-            CLEARING: Decimal("-10.50"),
-        }
+        assert await desk.balances() == {COLLECTED: Decimal("10.50"), CLEARING: Decimal("-10.50")}
         assert await callbacks(desk) == ["000/SUCCESS"]
         assert (await desk.refund()).transaction.payment.amount == Decimal("10.50")
 
 
-async def test_money_that_came_late_goes_out_of_suspense_again() -> None:
+async def test_a_reversal_takes_late_money_out_of_suspense_again() -> None:
     desk = Desk()
-    desk.first.results.append(SubmitResult(Outcome.FAILED))
-    await desk.pay(operation=Operation.COLLECT)
-    (attempt,) = await desk.attempts()
-    await desk.store.run(lambda unit: desk.asking.record(unit, attempt, SUCCEEDED))
+    await desk.pay(SubmitResult(Outcome.FAILED), operation=Operation.COLLECT)
+    await desk.record(SUCCEEDED)
     assert (await desk.balances())[SUSPENSE] == Decimal("10.50")
     await desk.wait(minutes=2)
 
-    await taken_back(desk)
+    await reverse(desk)
 
     assert await desk.balances() == {}
     assert await waiting(desk) == ["contradiction: status says reversed after failed: chargeback"]
 
 
-async def test_a_failure_that_the_network_claimed_before_is_not_reversed_twice(desk: Desk) -> None:
-    (attempt,) = await desk.attempts()
-    await desk.store.run(lambda unit: desk.asking.record(unit, attempt, FAILED))
+async def test_a_reversal_after_a_contradicting_failure_moves_no_further_money(desk: Desk) -> None:
+    await desk.record(FAILED)
     before = await desk.balances()
     await desk.wait(minutes=2)
 
-    await taken_back(desk)
+    await reverse(desk)
 
     assert await desk.balances() == before
     assert await waiting(desk) == [

@@ -1,4 +1,4 @@
-"""Which network an operation goes to."""
+"""The network that an operation goes to."""
 
 import pytest
 
@@ -6,7 +6,6 @@ from sandbox_sim.operations import Operation
 from sandbox_sim.production.routing import NetworkRoute, dropped, fitting, without_network
 
 pytestmark = pytest.mark.decision("D32", "D39")
-
 
 ROUTES = (
     NetworkRoute("mtn", frozenset({Operation.COLLECT, Operation.PAYOUT}), frozenset({"MTN"})),
@@ -26,13 +25,13 @@ ROUTES = (
         (Operation.BILL, "ECG", ()),
     ],
 )
-def test_the_first_route_that_fits_and_then_the_others_in_order(
+def test_the_networks_of_the_fitting_routes_are_tried_in_order(
     operation: Operation, nw: str | None, networks: tuple[str, ...]
 ) -> None:
     assert fitting(ROUTES, operation, nw) == networks
 
 
-def test_a_route_with_nothing_named_fits_everything() -> None:
+def test_a_route_without_conditions_fits_every_operation() -> None:
     for operation in Operation:
         assert fitting([NetworkRoute("all")], operation, None) == ("all",)
 

@@ -1,6 +1,7 @@
-"""What the start of production refuses, and how networks are configured. D32, D39, D37."""
+"""Configurations that the start of production refuses, and settings of networks. D32, D39, D37."""
 
 import os
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -76,14 +77,12 @@ def networks(**values: Any) -> Any:
         *("no token", "proxy"),
     ],
 )
-def test_what_is_unsafe_is_refused_with_a_sentence(values: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ConfigError, match=r".") as refused:
+def test_an_unsafe_configuration_is_refused(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
         production(**values)
 
-    assert sentence in str(refused.value)
 
-
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_errors_of_a_configuration_are_reported_at_once() -> None:
     with pytest.raises(ConfigError) as refused:
         production(
             host="0.0.0.0",
@@ -101,7 +100,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     ]
 
 
-def test_what_is_safe_is_not(tmp_path: Path) -> None:
+def test_a_safe_configuration_is_accepted(tmp_path: Path) -> None:
     cert, key = map(str, certificate_files(tmp_path))
     production()
     production(host="0.0.0.0", control_token="t", cert=cert, key=key)
@@ -112,7 +111,7 @@ def test_what_is_safe_is_not(tmp_path: Path) -> None:
     settings_from({"tls_terminated": True}, "test")
 
 
-def test_a_client_of_mode_p_is_served_in_production_only() -> None:
+def test_a_client_of_mode_p_is_served_only_in_production() -> None:
     served = production().clients()["live_key"].served
     refused = settings_from({"credentials": [LIVE]}, "test").clients()["live_key"].served
 
@@ -143,10 +142,8 @@ def test_a_network_is_made_with_its_settings() -> None:
     ids=["adapter", "setting", "file"],
 )
 def test_a_network_that_cannot_be_made_is_refused(table: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
         networks(networks={"bad": table})
-
-    assert sentence in str(refused.value)
 
 
 def test_secrets_come_from_the_environment_and_from_files(
@@ -177,9 +174,7 @@ def test_secrets_come_from_the_environment_and_from_files(
     assert "https://gateway.example" in shown
 
 
-def test_the_headers_of_a_network_are_masked_and_its_other_tables_are_shown(
-    tmp_path: Path,
-) -> None:
+def test_the_headers_of_a_network_are_masked_and_its_other_tables_are_shown(tmp_path: Path) -> None:
     file = tmp_path / "sandbox_sim.toml"
     file.write_text(
         """
@@ -236,13 +231,9 @@ def test_the_token_and_the_keys_of_clients_come_from_files(tmp_path: Path) -> No
     ],
     ids=["no file", "empty", "both tokens", "both keys", "no key file"],
 )
-def test_a_secret_that_cannot_be_read_stops_the_start(
-    values: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(ConfigError) as refused:
+def test_an_unreadable_secret_stops_the_start(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
         production(**values)
-
-    assert sentence in str(refused.value)
 
 
 @pytest.mark.decision("D39")
@@ -257,7 +248,7 @@ async def test_the_start_refuses_to_drop_a_network_with_open_attempts() -> None:
 
 
 @pytest.mark.decision("D39")
-async def test_the_start_brings_back_a_question_that_a_network_put_off_for_decades(
+async def test_the_start_moves_up_a_query_that_a_network_put_off_for_decades(
     start_sandbox: StartSandbox, tmp_path: Path
 ) -> None:
     """A release before this one kept the year 2099 of a `Retry-After`."""
@@ -318,7 +309,7 @@ def test_plain_http_to_a_network_beyond_loopback_is_refused(adapter: str, host: 
 
 
 @pytest.mark.parametrize("adapter", ACCOUNTS)
-def test_plain_http_is_taken_on_loopback_and_where_the_setting_says_so(adapter: str) -> None:
+def test_plain_http_is_accepted_on_loopback_and_with_allow_plain_http(adapter: str) -> None:
     for host in ("localhost", "127.0.0.9:80", "[::1]:8080", "[::ffff:127.0.0.1]", "0.0.0.0:81"):
         production(**at(adapter, f"http://{host}"))
     production(**at(adapter, "https://api.example"))

@@ -1,4 +1,4 @@
-"""Statements of networks: which columns they have, and what counts as carried out (D39, D45)."""
+"""Statements of networks: their columns, and the rows that count as carried out (D39, D45)."""
 
 import re
 from datetime import date
@@ -31,7 +31,7 @@ def only(text: str, **options: Any) -> StatementRow:
     return row
 
 
-def test_our_own_names_are_read() -> None:
+def test_a_statement_with_our_own_column_names_is_read() -> None:
     read = statement("reference,network_id,amount,currency,at\nR1,7,10.50,GHS,2026-01-31\n")
 
     assert read == NetworkStatement(
@@ -96,7 +96,7 @@ def test_a_column_has_any_of_the_names_in_the_docs(field: str, name: str) -> Non
         *("pending", "ongoing", "processing", "queued", "expired", "timeout"),
     ],
 )
-def test_what_was_not_carried_out_is_left_out(status: str) -> None:
+def test_a_row_that_was_not_carried_out_is_left_out(status: str) -> None:
     read = statement(f"reference,amount,status\nR1,5,{status.upper()}\n")
 
     assert (read.rows, read.left_out) == ([], 1)
@@ -109,7 +109,7 @@ def test_a_column_of_another_name_is_named_by_the_user() -> None:
 
 
 @pytest.mark.parametrize("field", ["reference", "network_id", "transaction_id"])
-def test_one_identifier_is_enough_and_a_line_may_end_before_its_last_columns(field: str) -> None:
+def test_a_row_needs_one_identifier_and_may_end_before_its_last_columns(field: str) -> None:
     row = only(f"{field},amount,status,type\nX1,5\n")
 
     named: dict[str, Any] = {field: "X1"}
@@ -123,7 +123,7 @@ def test_amounts_may_be_in_pesewas_or_the_smallest_unit_of_their_currency() -> N
     assert row.amount == Decimal(1050)
 
 
-def test_days_that_are_not_needed_are_not_read() -> None:
+def test_dates_that_are_not_needed_are_not_read() -> None:
     assert only("reference,amount,at\nR1,5,31/01/2026\n", dated=False).line == 2
 
 
@@ -143,7 +143,7 @@ def test_days_that_are_not_needed_are_not_read() -> None:
         ("reference,amount,at\nR1,5,soon\n", {}, "line 2: at 'soon'.*--since and --until"),
     ],
 )
-def test_what_is_no_statement_says_what_to_do(
+def test_an_invalid_statement_is_refused_with_advice(
     text: str, named: dict[str, str], problem: str
 ) -> None:
     with pytest.raises(BadStatement, match=problem):

@@ -1,4 +1,4 @@
-"""Asking for the outcome of open attempts: schedule, repeated submits, final outcomes (D39)."""
+"""Status queries for open attempts: schedule, repeated submits, final outcomes (D39)."""
 
 import asyncio
 from datetime import timedelta
@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.operations import Operation
 from sandbox_sim.ports import StoreError
 from sandbox_sim.ports.network import StatusResult
 from sandbox_sim.production.decisions import CannotAsk
@@ -16,15 +15,10 @@ from sandbox_sim.records.attempts import PollingSchedule, Terms
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
-from tests.production.desk import FAILED, LOST, NOT_FOUND, SUCCEEDED, Desk
+from tests.production.desk import AVAILABLE, FAILED, HELD, LOST, NOT_FOUND, PAYOUT, SUCCEEDED, Desk
 from tests.sample_records import NOW, SERVICE
 from tests.turns import idle, turns
 from tests.units import unit_of
-
-PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
-
-AVAILABLE, HELD = "service/55/payout/GHS available", "service/55/payout/GHS pending"
-
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -34,7 +28,7 @@ async def pay(desk: Desk, **fields: Any) -> None:
     await desk.pay(**fields)
 
 
-async def test_the_network_is_asked_each_time_twice_as_late(desk: Desk) -> None:
+async def test_the_time_between_status_queries_doubles(desk: Desk) -> None:
     await pay(desk)
     asked: list[int] = []
 
@@ -49,9 +43,7 @@ async def test_the_network_is_asked_each_time_twice_as_late(desk: Desk) -> None:
 
 async def test_a_success_ends_the_payment_once(desk: Desk) -> None:
     await pay(desk, **PAYOUT)
-    desk.first.statuses.append(SUCCEEDED)
-
-    await desk.wait(seconds=6)
+    await desk.query(SUCCEEDED, seconds=6)
     await desk.wait(hours=1)
 
     assert await desk.status() is Status.SUCCESSFUL
@@ -61,9 +53,7 @@ async def test_a_success_ends_the_payment_once(desk: Desk) -> None:
     assert balances["network/first/clearing/GHS"] == Decimal("-39.50")
 
 
-async def test_a_replica_that_has_not_got_the_network_leaves_the_question_to_another(
-    desk: Desk,
-) -> None:
+async def test_a_replica_without_the_network_leaves_the_status_query_to_another(desk: Desk) -> None:
     await pay(desk)
     desk.first.statuses.append(SUCCEEDED)
 
@@ -79,9 +69,7 @@ async def test_a_replica_that_has_not_got_the_network_leaves_the_question_to_ano
 async def test_a_payout_that_failed_is_voided_after_the_grace() -> None:
     desk = Desk(Terms(failure_grace=timedelta(minutes=10)))
     await pay(desk, **PAYOUT)
-    desk.first.statuses.extend([FAILED] * 2)
-
-    await desk.wait(seconds=6)
+    await desk.query(*[FAILED] * 2, seconds=6)
     assert (await desk.balances())[HELD] == Decimal("10.50")
     await desk.wait(minutes=10)
 
@@ -94,43 +82,35 @@ async def test_a_payout_that_failed_is_voided_after_the_grace() -> None:
 async def test_a_reference_that_is_not_found_never_fails_a_payment(desk: Desk) -> None:
     desk.first.results.append(LOST)
     await pay(desk)
-    desk.first.statuses.extend([NOT_FOUND] * 9)
-
-    await desk.wait(seconds=20)
+    await desk.query(*[NOT_FOUND] * 9, seconds=20)
     await desk.wait(minutes=5)
 
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert (attempt.outcome, attempt.submits) == (Outcome.UNKNOWN, 1)
     assert len(desk.first.submits) == 1
 
 
-async def test_a_lost_request_goes_out_again_where_the_network_knows_its_reference() -> None:
+async def test_a_lost_request_is_sent_again_if_the_network_detects_repeats() -> None:
     desk = Desk(repeats_within=timedelta(days=1))
     desk.first.results.append(LOST)
     await pay(desk)
-    desk.first.statuses.extend([NOT_FOUND] * 2)
-
-    await desk.wait(seconds=6)
+    await desk.query(*[NOT_FOUND] * 2, seconds=6)
     assert len(desk.first.submits) == 1
     await desk.wait(minutes=5)
 
     first, again = desk.first.submits
     assert (again.reference, again.repeated) == (first.reference, True)
-    (attempt,) = await desk.attempts()
+    attempt = await desk.attempt()
     assert (attempt.submits, attempt.outcome) == (2, Outcome.PENDING)
 
 
 async def test_a_contradiction_goes_to_suspense_and_changes_nothing_final(desk: Desk) -> None:
     await pay(desk)
-    desk.first.statuses.append(SUCCEEDED)
-    await desk.wait(seconds=6)
-    (attempt,) = await desk.attempts()
+    await desk.query(SUCCEEDED, seconds=6)
 
-    now = desk.clock.now()
-    report = FAILED.report
-    await desk.store.run(lambda unit: desk.recorder.record(unit, attempt, report, now))
+    await desk.record(FAILED)
 
-    (after,) = await desk.attempts()
+    after = await desk.attempt()
     assert (after.outcome, after.contradicted_by) == (Outcome.SUCCEEDED, Outcome.FAILED)
     balances = await desk.balances()
     assert balances["suspense/GHS"] == Decimal("-10.50")
@@ -138,7 +118,7 @@ async def test_a_contradiction_goes_to_suspense_and_changes_nothing_final(desk: 
     assert len(await desk.callbacks()) == 1
 
 
-async def test_a_question_is_asked_again_when_the_store_is_back(desk: Desk) -> None:
+async def test_a_status_query_is_repeated_when_the_store_is_back(desk: Desk) -> None:
     await pay(desk)
     desk.first.statuses.extend([SUCCEEDED] * 2)
     desk.clock.move_to(desk.clock.now() + timedelta(seconds=6))
@@ -156,20 +136,15 @@ IN_DECADES = timedelta(days=365 * 70)
 
 @pytest.mark.parametrize(
     ("retry_after", "poll_at_most_s", "seconds"),
-    [
-        (timedelta(minutes=30), 300, 1800),
-        (IN_DECADES, 300, 3600),
-        (IN_DECADES, 7200, 7200),
-    ],
-    ids=["as it wants", "an hour at most", "as long as the schedule"],
+    [(timedelta(minutes=30), 300, 1800), (IN_DECADES, 300, 3600), (IN_DECADES, 7200, 7200)],
+    ids=["as requested", "an hour at most", "as long as the schedule"],
 )
-async def test_a_network_that_wants_not_to_be_asked_is_left_alone(
+async def test_a_retry_after_of_the_network_delays_the_next_query_up_to_a_bound(
     retry_after: timedelta, poll_at_most_s: int, seconds: int
 ) -> None:
     desk = Desk(Terms(PollingSchedule(poll_at_most=timedelta(seconds=poll_at_most_s))))
     await pay(desk)
-    desk.first.statuses.append(StatusResult(Outcome.PENDING, retry_after=retry_after))
-    await desk.wait(seconds=6)
+    await desk.query(StatusResult(Outcome.PENDING, retry_after=retry_after), seconds=6)
 
     await desk.wait(seconds=seconds - 1)
     assert len(desk.first.queries) == 1
@@ -179,8 +154,8 @@ async def test_a_network_that_wants_not_to_be_asked_is_left_alone(
 
 
 async def put_off(desk: Desk, by: timedelta, **fields: Any) -> None:
-    """Store what an earlier release could: a next question beyond every bound, with its job."""
-    (attempt,) = await desk.attempts()
+    """Store the next query beyond every bound, as an earlier release could, with its job."""
+    attempt = await desk.attempt()
     late = attempt._replace(next_ask_at=desk.clock.now() + by, **fields)
     job = ask_job(late)
     assert job is not None
@@ -192,7 +167,7 @@ async def put_off(desk: Desk, by: timedelta, **fields: Any) -> None:
     await unit.add_job(job)
 
 
-async def test_the_start_brings_back_what_was_put_off_too_long(desk: Desk) -> None:
+async def test_the_start_moves_up_a_query_that_was_put_off_too_long(desk: Desk) -> None:
     await pay(desk)
     await put_off(desk, IN_DECADES)
 
@@ -217,11 +192,11 @@ async def test_a_machine_clock_that_is_set_back_brings_status_queries_forward(
     for later in (timedelta(seconds=-59), timedelta(hours=-30)):
         await turns()
         monkeypatch.setattr(desk.clock, "machine_now", lambda later=later: machine + later)
-        (before,) = await desk.attempts()
+        before = await desk.attempt()
         desk.clock.move_to(desk.clock.now())
     await turns()
     watching.cancel()
-    (after,) = await desk.attempts()
+    after = await desk.attempt()
 
     assert before.next_ask_at == NOW + timedelta(hours=30)
     assert after.next_ask_at == desk.clock.now() + timedelta(hours=1)
@@ -235,26 +210,25 @@ async def test_a_machine_clock_that_is_set_back_brings_status_queries_forward(
         (timedelta(days=1.1), {"created_at": NOW - timedelta(days=2)}),
         (timedelta(days=3), {"failing_since": NOW, "outcome": Outcome.PENDING}),
     ],
-    ids=["within the bound", "given up, so asked for once a day", "within the grace"],
+    ids=["within the bound", "given up, so queried once a day", "within the grace"],
 )
-async def test_the_start_leaves_what_the_schedule_says(
+async def test_the_start_does_not_move_a_query_within_the_schedule(
     by: timedelta, fields: dict[str, Any]
 ) -> None:
     desk = Desk(Terms(failure_grace=timedelta(days=3)))
     await pay(desk)
     await put_off(desk, by, **fields)
-    (before,) = await desk.attempts()
+    before = await desk.attempt()
 
     await desk.asking.bring_back()
 
     assert await desk.attempts() == [before]
 
 
-async def test_the_start_passes_by_what_ended_before_its_question(desk: Desk) -> None:
+async def test_the_start_ignores_an_attempt_that_ended_before_its_query(desk: Desk) -> None:
     await pay(desk)
     await put_off(desk, IN_DECADES)
-    (attempt,) = await desk.attempts()
-    await desk.store.run(lambda unit: desk.asking.record(unit, attempt, SUCCEEDED))
+    await desk.record(SUCCEEDED)
     ended = await desk.attempts()
 
     await desk.asking.bring_back()
@@ -262,25 +236,23 @@ async def test_the_start_passes_by_what_ended_before_its_question(desk: Desk) ->
     assert await desk.attempts() == ended
 
 
-class TestAskedByHand:
-    """A person asks the network now, before the next question is due."""
+class TestManualQuery:
+    """A person queries the network before the next query is due."""
 
     async def test_the_answer_is_saved_and_returned_in_words(self, desk: Desk) -> None:
         await desk.pay()
-        (attempt,) = await desk.attempts()
+        attempt = await desk.attempt()
         desk.first.statuses.append(FAILED)
 
         said = await desk.asking.ask_by_hand(attempt.network_transaction_id, None)
 
         assert said == "network first says failed (no funds)"
-        (attempt,) = await desk.attempts()
-        assert attempt.outcome is Outcome.FAILED
+        assert (await desk.attempt()).outcome is Outcome.FAILED
 
     async def test_the_request_is_not_sent_again(self) -> None:
         desk = Desk(repeats_within=timedelta(days=1))
-        desk.first.results.append(LOST)
-        await desk.pay()
-        (attempt,) = await desk.attempts()
+        await desk.pay(LOST)
+        attempt = await desk.attempt()
         desk.first.statuses.extend([NOT_FOUND] * 3)
 
         for _ in range(3):
@@ -293,7 +265,7 @@ class TestAskedByHand:
     async def test_a_network_without_a_status_query_is_not_asked(self) -> None:
         desk = Desk(has_status=False)
         await desk.pay()
-        (attempt,) = await desk.attempts()
+        attempt = await desk.attempt()
 
         with pytest.raises(CannotAsk, match=f"network first cannot be asked.*{attempt.reference}"):
             await desk.asking.ask_by_hand(attempt.network_transaction_id, None)
@@ -302,7 +274,7 @@ class TestAskedByHand:
 
     async def test_a_transaction_of_another_service_is_not_found(self, desk: Desk) -> None:
         await desk.pay()
-        (attempt,) = await desk.attempts()
+        attempt = await desk.attempt()
 
         assert await desk.asking.ask_by_hand(attempt.network_transaction_id, SERVICE + 1) is None
         assert await desk.asking.ask_by_hand("none", None) is None

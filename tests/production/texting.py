@@ -12,14 +12,13 @@ from tests.sample_records import SERVICE
 from tests.units import unit_of
 
 UNITS = f"service/{SERVICE}/sms/SMS available"
-
 FIRST, SECOND = "0244000001", "233540000009"
 
 
 async def send(desk: Desk, *recipients: str, **fields: Any) -> Reply:
-    asked = {"msg_body": "Your code is 1234", "sender_id": "Shop", **fields}
-    bulk = asked.pop("bulk", len(recipients) > 1)
-    request = SmsRequest(SERVICE, list(recipients or (FIRST,)), bulk=bulk, **asked)
+    text = {"msg_body": "Your code is 1234", "sender_id": "Shop", **fields}
+    numbers = list(recipients or (FIRST,))
+    request = SmsRequest(SERVICE, numbers, bulk=len(numbers) > 1, **text)
     return await desk.sms.send(request, lambda: "http://gateway.test")
 
 

@@ -1,4 +1,4 @@
-"""How many pages a text takes, compared with a slow packer that is written for the test (D23)."""
+"""The number of pages of a text, compared with a slow packer that is written for the test (D23)."""
 
 import pytest
 from hypothesis import example, given, strategies as st
@@ -7,7 +7,7 @@ from sandbox_sim.sms.sms_encoding import measure, octets, pages
 
 pytestmark = pytest.mark.decision("D23")
 
-# GSM 03.38, table 1, in the order of its codes; 0x1B is the escape and no character.
+# GSM 03.38, table 1, in the order of its codes; 0x1B is the escape, not a character.
 TABLE = (
     "@£$¥èéùìòÇ\nØø\rÅå"
     "Δ_ΦΓΛΩΠΨΣΘΞÆæßÉ"
@@ -23,10 +23,7 @@ EXTENSION = "\f^{}\\[~]|€"
 
 # Characters of neither table. Some look like GSM: c with cedilla, the backtick, the escape.
 OUTSIDE = "çÁêő`\t\x1b\u00a0’–…中\N{GRINNING FACE}\N{MUSICAL SYMBOL G CLEF}"
-
-
 GSM_TEXT = st.text(st.sampled_from(TABLE + EXTENSION), min_size=1, max_size=700)
-
 ANY_TEXT = st.text(st.sampled_from(TABLE + EXTENSION + OUTSIDE), min_size=1, max_size=300)
 
 
@@ -50,7 +47,7 @@ def pack(text: str, encoding: str) -> list[str]:
     return pages
 
 
-def test_a_character_takes_one_septet_or_two_and_any_other_makes_the_text_unicode() -> None:
+def test_a_gsm_character_takes_one_or_two_septets_and_any_other_is_unicode() -> None:
     assert (len(set(TABLE)), len(set(EXTENSION)), set(TABLE) & set(EXTENSION)) == (127, 10, set())
     for characters, alone in ((TABLE, 160), (EXTENSION, 80)):
         for char in characters:
@@ -83,7 +80,7 @@ def test_a_character_takes_one_septet_or_two_and_any_other_makes_the_text_unicod
         pytest.param("€" * 153, 3, id="153 pairs, though 306 septets would fit two pages"),
     ],
 )
-def test_pages_of_gsm(text: str, pages: int) -> None:
+def test_a_gsm_text_has_the_pages_of_its_septets(text: str, pages: int) -> None:
     assert measure(text) == ("GSM", len(text), pages)
 
 
@@ -107,7 +104,7 @@ def test_pages_of_gsm(text: str, pages: int) -> None:
         pytest.param("😀" * 67, 3, id="67 pairs, though 134 code units would fit two pages"),
     ],
 )
-def test_pages_of_unicode(text: str, pages: int) -> None:
+def test_a_unicode_text_has_the_pages_of_its_code_units(text: str, pages: int) -> None:
     assert measure(text) == ("UNICODE", len(text), pages)
 
 
@@ -123,7 +120,7 @@ def test_a_text_has_the_pages_of_the_slow_packer(text: str) -> None:
     assert len(pages(text)) == len(packed)
 
 
-def test_gsm_goes_out_as_its_codes_and_other_text_as_utf_16_with_the_high_octet_first() -> None:
+def test_gsm_is_sent_as_its_codes_and_unicode_as_utf_16_big_endian() -> None:
     codes = [code for code in range(128) if code != 0x1B]
 
     assert octets(TABLE, "GSM") == bytes(codes)

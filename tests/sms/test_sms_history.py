@@ -47,7 +47,7 @@ def test_an_item_has_the_fields_of_the_interface_in_their_order() -> None:
 
 @pytest.mark.spec("endpoint.11")
 @pytest.mark.decision("D26")
-def test_each_filter_admits_what_it_names() -> None:
+def test_each_filter_admits_only_the_value_that_it_names() -> None:
     query = HistoryQuery(55)
     assert (query.page, query.limit, query.filtered) == (1, 20, False)
 
@@ -82,7 +82,7 @@ def test_both_dates_are_included_to_their_last_moment(created_at: str, admitted:
     st.none() | DAYS,
     MOMENTS,
 )
-def test_filters_add_up_and_each_may_be_left_out(
+def test_filters_combine_and_each_is_optional(
     status: SmsStatus | None,
     batch_id: str | None,
     start: date | None,

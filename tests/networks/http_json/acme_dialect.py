@@ -18,11 +18,11 @@ from sandbox_sim.testing.network_contract import (
     Submitted,
 )
 from sandbox_sim.values import peer_input
+from tests.networks.fakes import signature_of
 from tests.networks.http_json.dialects import WithoutTokens, compacted, notification, present
 from tests.networks.http_json.fake_networks import adapter, documented, reply
 
 KEY = "canary-key-of-acme"
-
 PATH = "/payments"
 
 STATES = {
@@ -34,7 +34,7 @@ STATES = {
 
 
 class AcmeDialect(WithoutTokens):
-    """It takes a repeat for the same payment, and signs its webhooks."""
+    """An API that takes a repeat for the same payment, and signs its webhooks."""
 
     secrets = (KEY,)
 
@@ -64,7 +64,7 @@ class AcmeDialect(WithoutTokens):
         return unquote(request.path.removeprefix(f"{PATH}/")) if is_query else None
 
     def taken(self, request: HttpRequest, *, repeated: bool) -> HttpReply:
-        return reply((200, {"payment": {"state": "NEW", "id": self._id(request)}}))
+        return reply((200, {"payment": {"state": "NEW", "id": json.loads(request.body)["id"]}}))
 
     def decided_at_once(self, request: HttpRequest, decided: Decided) -> HttpReply:
         return reply((200, self._document(decided)))
@@ -82,18 +82,8 @@ class AcmeDialect(WithoutTokens):
 
     def notification(self, decided: Decided, signature: Signature) -> RawNotification | None:
         body = json.dumps(self._document(decided), indent=1).encode()
-        given = {
-            Signature.GOOD: signed(body),
-            Signature.ABSENT: "",
-            Signature.WRONG: "0" * 64,
-            Signature.OTHER_KEY: signed(body, "another key"),
-            Signature.REWRITTEN: signed(compacted(body)),
-        }[signature]
+        given = signature_of(signature, signed, KEY, body, compacted(body))
         return notification(decided.request.attempt_id, {"X-Acme-Signature": given}, body)
-
-    @staticmethod
-    def _id(request: HttpRequest) -> object:
-        return json.loads(request.body)["id"]
 
     @staticmethod
     def _document(decided: Decided) -> dict[str, object]:
@@ -104,6 +94,6 @@ class AcmeDialect(WithoutTokens):
         return {"payment": present(state=state, id=echo.reference, amount=amount, number=7)}
 
 
-def signed(body: bytes, key: str = KEY) -> str:
+def signed(body: bytes, key: str) -> str:
     """The signature of a webhook."""
     return hmac.new(key.encode(), body, hashlib.sha256).hexdigest()

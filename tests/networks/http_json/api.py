@@ -56,7 +56,7 @@ def made(**by: Any) -> Network:
 
 @dataclass
 class Api:
-    """An open adapter and what came to the API."""
+    """An open adapter and the requests that came to the API."""
 
     network: HttpJson
     events: fakes.KeptEvents

@@ -19,7 +19,8 @@ from sandbox_sim.testing.network_contract import (
     Submitted,
 )
 from sandbox_sim.values import peer_input
-from tests.networks.http_json.fake_networks import adapter, asked, documented, module, reply
+from tests.networks.fakes import signature_of
+from tests.networks.http_json.fake_networks import adapter, documented, module, reply, reply_of
 from tests.records.samples import NOON
 
 paystack, hubtel = module("fake_paystack"), module("fake_hubtel")
@@ -86,7 +87,7 @@ class PaystackDialect(WithoutTokens):
         return unquote(request.path.removeprefix(paystack.VERIFY))
 
     def taken(self, request: HttpRequest, *, repeated: bool) -> HttpReply:
-        return asked(self.fake, request)
+        return reply_of(self.fake, request)
 
     def refused(self, request: HttpRequest) -> HttpReply:
         return reply((400, {"status": False, "message": "Invalid provider"}))
@@ -109,15 +110,8 @@ class PaystackDialect(WithoutTokens):
         event = "charge.failed" if failed else "charge.success"
         _, headers, body = self.fake.webhook(self._data(decided), event)
         (name,) = headers
-        digest = headers[name]
-        rewritten = compacted(body)
-        given = {
-            Signature.GOOD: digest,
-            Signature.ABSENT: "",
-            Signature.WRONG: "0" * 128,
-            Signature.OTHER_KEY: paystack.signature(body, "another key"),
-            Signature.REWRITTEN: paystack.signature(rewritten, paystack.KEY),
-        }[signature]
+        sign = paystack.signature
+        given = signature_of(signature, sign, paystack.KEY, body, compacted(body))
         return notification("", {name: given}, body)
 
     def _data(self, decided: Decided) -> dict[str, object]:
@@ -149,7 +143,7 @@ class HubtelDialect(WithoutTokens):
         if request.path != hubtel.RECEIVE:
             return None
         body = peer_input.read_json(request.body)
-        assert isinstance(body["Amount"], Decimal)  # a number and no text
+        assert isinstance(body["Amount"], Decimal)  # a number, not a text
         return Submitted(
             with_hyphens(body["ClientReference"]),
             body["Amount"],
@@ -164,7 +158,7 @@ class HubtelDialect(WithoutTokens):
         return with_hyphens(parse_qs(url.query)["clientReference"][0])
 
     def taken(self, request: HttpRequest, *, repeated: bool) -> HttpReply:
-        return asked(self.fake, request)
+        return reply_of(self.fake, request)
 
     def refused(self, request: HttpRequest) -> HttpReply:
         return reply((400, {"Message": "Validation errors", "ResponseCode": "4000"}))
@@ -198,7 +192,7 @@ class HubtelDialect(WithoutTokens):
 
 
 def compacted(body: bytes) -> bytes:
-    """The same document, written anew."""
+    """The same document without spaces."""
     document: Any = json.loads(body)
     return json.dumps(document, separators=(",", ":")).encode()
 

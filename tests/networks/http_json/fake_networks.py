@@ -52,6 +52,6 @@ def reply(answer: tuple[int, object]) -> HttpReply:
     return HttpReply(status, compact(document).encode())
 
 
-def asked(fake: Any, request: HttpRequest) -> HttpReply:
+def reply_of(fake: Any, request: HttpRequest) -> HttpReply:
     """The reply of a fake to a request."""
     return reply(fake.answer(request.method, request.path, request.headers, request.body))

@@ -1,4 +1,4 @@
-"""Answers to `http_json`: what a word, a status and the repeated fields mean."""
+"""Answers to `http_json`: the meaning of a word, a status and the repeated fields."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -14,7 +14,6 @@ from tests.networks import fakes
 from tests.networks.http_json.api import REFERENCE, opened, reply
 
 pytestmark = pytest.mark.decision("D39")
-
 
 SUBMIT: dict[str, Any] = {
     "submit__outcomes": {
@@ -42,7 +41,7 @@ SUBMIT: dict[str, Any] = {
         (reply(200, state="BUSY"), Outcome.NOT_SENT, ""),
         (reply(200, state=True), Outcome.PENDING, ""),
         (reply(200, state=7), Outcome.PENDING, ""),
-        # Words of no table, also where the status is in one.
+        # Words of no table, even with a status that is in one.
         (reply(200, state="new"), Outcome.UNKNOWN, ""),
         (reply(202, state="HELD"), Outcome.UNKNOWN, ""),
         (reply(400, state="HELD"), Outcome.UNKNOWN, ""),
@@ -65,7 +64,7 @@ SUBMIT: dict[str, Any] = {
     ],
     ids=lambda value: f"{value.status} {value.body!r}" if isinstance(value, HttpReply) else None,
 )
-async def test_only_what_the_tables_list_is_believed(
+async def test_only_answers_that_the_tables_list_are_believed(
     answer: HttpReply, outcome: Outcome, code: str
 ) -> None:
     async with opened(answer, **SUBMIT) as api:
@@ -75,7 +74,7 @@ async def test_only_what_the_tables_list_is_believed(
         assert len(api.came) == 1
 
 
-async def test_the_reason_is_what_the_network_says_or_its_word_without_secrets() -> None:
+async def test_the_reason_is_the_text_or_the_word_of_the_network_without_secrets() -> None:
     settings = {"submit__fields__reason": ["error.text", "message"], **SUBMIT}
     said = {"message": "too little money", "error": {"text": ""}}
     answers = (
@@ -118,9 +117,7 @@ FIELDS: dict[str, Any] = {
         ({"id": "R1", "sum": "1050", "cur": "ghs"}, Echo("R1", Decimal("10.50"), "GHS")),
     ],
 )
-async def test_what_the_network_repeats_is_read_exactly(
-    members: dict[str, object], echo: Echo
-) -> None:
+async def test_the_repeated_fields_are_read_exactly(members: dict[str, object], echo: Echo) -> None:
     answer = reply(200, data=[{"state": "PAID", "ours": 59214, **members}])
     async with opened(answer, **FIELDS) as api:
         found = await api.network.status(fakes.query())
@@ -129,7 +126,7 @@ async def test_what_the_network_repeats_is_read_exactly(
         assert found.network_id == "59214"
 
 
-async def test_a_word_in_the_first_place_that_has_one_decides() -> None:
+async def test_the_first_field_with_a_word_decides() -> None:
     places = {"outcome": ["data.state", "message"]}
     words = {"PAID": "succeeded", "no such payment": "not_found"}
     asked = {"status__fields": places, "status__outcomes": words}
@@ -150,7 +147,7 @@ async def test_a_word_in_the_first_place_that_has_one_decides() -> None:
     ]
 
 
-async def test_without_tables_of_its_own_a_status_query_has_those_of_submit() -> None:
+async def test_a_status_query_without_tables_uses_those_of_submit() -> None:
     words = {**SUBMIT["submit__outcomes"], "NEW": "pending"}
     answers = [reply(200, state=word) for word in ("NEW", "PAID", "NO", "POOR", "BUSY")]
     async with opened(*answers, submit__outcomes=words) as api:
@@ -161,8 +158,7 @@ async def test_without_tables_of_its_own_a_status_query_has_those_of_submit() ->
 
 
 @pytest.mark.parametrize(
-    ("age_s", "outcome"),
-    [(299, Outcome.PENDING), (300, Outcome.FAILED), (None, Outcome.PENDING)],
+    ("age_s", "outcome"), [(299, Outcome.PENDING), (300, Outcome.FAILED), (None, Outcome.PENDING)]
 )
 async def test_a_failure_counts_only_once_the_payment_is_old_enough(
     age_s: int | None, outcome: Outcome
@@ -178,7 +174,7 @@ async def test_a_failure_counts_only_once_the_payment_is_old_enough(
     assert (found.outcome, paid.outcome) == (outcome, Outcome.SUCCEEDED)
 
 
-async def test_a_pause_that_the_network_asks_for_is_passed_on() -> None:
+async def test_the_retry_after_of_the_network_is_passed_on() -> None:
     late = HttpReply(429, b"{}", (("Retry-After", "60"),))
     async with opened(late) as api:
         found = await api.network.status(fakes.query())

@@ -1,4 +1,4 @@
-"""What `networks check` says of an `http_json` network, and what it sends."""
+"""The health check of an `http_json` network."""
 
 import pytest
 
@@ -6,7 +6,6 @@ from sandbox_sim.testing.network_contract import HttpReply
 from tests.networks.http_json.api import opened
 
 pytestmark = pytest.mark.decision("D39")
-
 
 BASIC = {"auth": "basic", "auth_user": "u", "auth_secret": "secret"}
 
@@ -32,7 +31,7 @@ async def test_a_network_that_answers_is_healthy(status: int) -> None:
         (504, "HTTP 504: the network is out of service; try again"),
     ],
 )
-async def test_one_that_does_not_know_the_path_or_the_key_or_is_down_is_not(
+async def test_a_network_that_rejects_the_path_or_the_key_or_is_down_is_not_healthy(
     status: int, words: str
 ) -> None:
     async with opened(HttpReply(status), **BASIC) as api:
@@ -42,7 +41,7 @@ async def test_one_that_does_not_know_the_path_or_the_key_or_is_down_is_not(
         assert words in health.detail
 
 
-async def test_the_path_that_is_looked_at_is_a_setting() -> None:
+async def test_the_path_of_the_health_check_is_a_setting() -> None:
     async with opened(HttpReply(200), health_path="/v1/banks?perPage=1") as api:
         assert (await api.network.health()).ok
         assert api.came[0].path == "/v1/banks?perPage=1"

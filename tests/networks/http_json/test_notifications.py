@@ -1,4 +1,4 @@
-"""Notifications to `http_json`: their signature, and what they say."""
+"""Notifications to `http_json`: their signatures and their fields."""
 
 import base64
 import hashlib
@@ -15,9 +15,7 @@ from tests.networks.http_json.dialects import notification
 
 pytestmark = pytest.mark.decision("D39")
 
-
 BODY = b'{ "state": "PAID", "id": "0b8a2f4e-7a3d-4c1e-9d53-6f1f2b7c8d90" }'
-
 KEY = "signature key, Ɛ"
 
 
@@ -52,12 +50,12 @@ def test_a_signature_counts_in_the_form_of_the_table_and_over_the_exact_bytes(
     assert network.verify(notification("", {"X-Sign": good}, BODY))
     assert not network.verify(notification("", {"X-Sign": good}, BODY + b" "))
     assert not network.verify(notification("", {"X-Other": good}, BODY))
-    # The prefix must stand there, once.
+    # The prefix must be there, once.
     for wrong in (other, "v1=" + good, "Ɛ" + good, prefix + "\udcff", good[1:]):
         assert not network.verify(notification("", {"X-Sign": wrong}, BODY))
 
 
-def test_without_a_key_of_its_own_the_secret_of_requests_signs() -> None:
+def test_auth_secret_signs_notifications_if_signature_key_is_not_set() -> None:
     network = made(auth="bearer", auth_secret="secret", notification=signed())
     good = hmac.new(b"secret", BODY, hashlib.sha256).hexdigest()
 
@@ -72,7 +70,7 @@ def test_a_hint_is_never_verified(table: dict[str, str] | None) -> None:
     assert not network.verify(notification("", {"x-sign": digest("sha256").hex(), "": "x"}, BODY))
 
 
-def test_a_notification_at_an_address_of_ours_names_the_attempt_by_it() -> None:
+def test_the_path_of_a_notification_names_the_attempt_if_submit_sends_the_url() -> None:
     with_address = changed(submit__json={"to": "{callback_url}"}, notification={"trust": "hint"})
     without = changed(notification={"trust": "hint"})
 
@@ -85,7 +83,7 @@ def test_a_notification_at_an_address_of_ours_names_the_attempt_by_it() -> None:
     assert by_address.echo == Echo(REFERENCE)
 
 
-def test_a_word_of_no_table_decides_nothing() -> None:
+def test_a_word_outside_the_table_decides_nothing() -> None:
     network = made(notification={"trust": "hint", "outcomes": {"DONE": "succeeded"}})
 
     (found,) = network.parse(notification("A1", {}, BODY))
@@ -94,7 +92,7 @@ def test_a_word_of_no_table_decides_nothing() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"state": ""}', b'{"state": {}}', b"state=PAID"])
-def test_what_has_no_word_or_no_table_cannot_be_read(body: bytes) -> None:
+def test_a_notification_without_a_word_or_a_table_is_unreadable(body: bytes) -> None:
     with pytest.raises(UnreadableNotification, match="not a JSON object with a word"):
         made(notification={"trust": "hint"}).parse(notification("A1", {}, body))
     with pytest.raises(UnreadableNotification, match="not configured"):

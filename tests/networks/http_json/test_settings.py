@@ -14,7 +14,6 @@ from tests.networks.http_json.api import made
 
 pytestmark = pytest.mark.decision("D39")
 
-
 SIGNED = {"trust": "signed", "signature_header": "X-Sign"}
 
 
@@ -77,10 +76,7 @@ SIGNED = {"trust": "signed", "signature_header": "X-Sign"}
         ),
         ({"submit__fields__price": "a"}, "submit.fields.price: Extra inputs are not permitted"),
         ({"submit__outcomes": None}, "submit.outcomes: Field required"),
-        (
-            {"submit__outcomes__OK": "success"},
-            'failed, not_sent, reversed, or "refused ',
-        ),
+        ({"submit__outcomes__OK": "success"}, 'failed, not_sent, reversed, or "refused '),
         ({"submit__outcomes__OK": "suceeded"}, "; did you mean succeeded?"),
         (
             {"submit__outcomes__NO": "refused"},
@@ -138,10 +134,7 @@ SIGNED = {"trust": "signed", "signature_header": "X-Sign"}
             {"notification": {"trust": "sure"}},
             "notification.trust: Input should be 'signed' or 'hint'",
         ),
-        (
-            {"notification": {"trust": "signed"}},
-            "notification: signature_header: must be set if",
-        ),
+        ({"notification": {"trust": "signed"}}, "notification: signature_header: must be set if"),
         ({"notification": SIGNED}, "signature_key: must be set if notification.trust is signed"),
         (
             {"notification": {**SIGNED, "algorithm": "md5"}},
@@ -171,7 +164,7 @@ SIGNED = {"trust": "signed", "signature_header": "X-Sign"}
     ],
     ids=str,
 )
-def test_what_is_wrong_is_named_with_what_to_do(wrong: dict[str, Any], sentence: str) -> None:
+def test_a_wrong_setting_is_refused_with_advice(wrong: dict[str, Any], sentence: str) -> None:
     with pytest.raises(NetworkConfigError, match=re.escape(sentence)):
         made(**wrong)
 
@@ -190,9 +183,7 @@ WITHOUT_IDENTITY = {"submit__headers": None, "submit__json": {"sum": "{amount}"}
         "{customer_number} {description} {request_time} {callback_url}",
     ],
 )
-def test_a_submit_that_does_not_name_its_attempt_is_refused(
-    names: str, repeats_within_s: int
-) -> None:
+def test_a_submit_without_its_identifier_is_refused(names: str, repeats_within_s: int) -> None:
     with pytest.raises(NetworkConfigError) as raised:
         made(
             **WITHOUT_IDENTITY,
@@ -215,14 +206,12 @@ def test_a_submit_that_does_not_name_its_attempt_is_refused(
     ],
     ids=str,
 )
-def test_an_identity_may_stand_in_path_headers_or_body(tables: dict[str, Any]) -> None:
+def test_an_identifier_may_be_in_the_path_the_headers_or_the_body(tables: dict[str, Any]) -> None:
     assert made(**{**WITHOUT_IDENTITY, **tables}).capabilities.operations == {"collect"}
 
 
 @pytest.mark.parametrize("between", ["", "0", "{nickname}"])
-def test_two_identifiers_that_may_read_as_those_of_another_payment_are_refused(
-    between: str,
-) -> None:
+def test_two_identifiers_without_a_separator_are_refused_as_ambiguous(between: str) -> None:
     both = f"{{service_id}}{between}{{transaction_id}}"
     for wrong in (
         {"submit__path": f"/pay?id={both}"},
@@ -244,9 +233,7 @@ def test_a_status_query_names_its_attempt(path: str) -> None:
 
 
 @pytest.mark.parametrize("operations", [["collect"], ["sms", "airtime"]])
-def test_a_payment_without_its_amount_is_refused_and_a_message_needs_none(
-    operations: list[str],
-) -> None:
+def test_a_submit_must_name_the_amount_unless_it_sends_only_sms(operations: list[str]) -> None:
     with pytest.raises(NetworkConfigError) as raised:
         made(operations=operations, submit__headers=None)
 
@@ -257,7 +244,7 @@ def test_a_payment_without_its_amount_is_refused_and_a_message_needs_none(
     assert made(operations=["sms"], submit__headers=None).capabilities.operations == {"sms"}
 
 
-def test_every_problem_is_named_at_once_and_no_value_is_shown() -> None:
+def test_all_problems_are_named_at_once_without_their_values() -> None:
     with pytest.raises(NetworkConfigError) as raised:
         made(auth_secret="canary secret", submit__path="pay", submit__outcomes__X="what")
 
@@ -266,7 +253,7 @@ def test_every_problem_is_named_at_once_and_no_value_is_shown() -> None:
     assert "canary" not in str(raised.value)
 
 
-def test_an_unknown_placeholder_is_answered_with_all_that_there_are() -> None:
+def test_an_unknown_placeholder_is_refused_with_the_list_of_placeholders() -> None:
     for wrong, valid in (
         ({"submit__path": "/{x}"}, IN_SUBMIT),
         ({"status__path": "/{x}"}, IN_STATUS),
@@ -304,7 +291,7 @@ def test_the_capabilities_are_those_of_the_tables() -> None:
     }
 
 
-def test_what_is_not_declared_is_no_capability() -> None:
+def test_a_missing_table_declares_no_capability() -> None:
     can = made().capabilities
     without_status = made(status=None, signature_key="key", notification=SIGNED).capabilities
 

@@ -1,4 +1,4 @@
-"""Requests of `http_json`: what stands in path, headers and body."""
+"""Requests of `http_json`: their path, headers and body."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -49,7 +49,7 @@ def of_network(network_id: str) -> StatusQuery:
         (["{currency}", 1, 2.5, True, {"a": "b"}], '["GHS",1,2.5,true,{"a":"b"}]'),
     ],
 )
-async def test_a_placeholder_alone_keeps_its_type_and_every_other_text_is_a_text(
+async def test_a_lone_placeholder_keeps_its_type_and_any_other_text_stays_a_text(
     template: object, written: str
 ) -> None:
     assert await sent({"x": template}, amount=Decimal("10.5")) == f'{{"x":{written}}}'
@@ -74,7 +74,7 @@ async def test_quotes_and_braces_in_a_value_cannot_change_the_json() -> None:
     assert written == '{"x":"\\"}, {reference} Ɛsi"}'
 
 
-async def test_the_number_of_a_client_in_either_form_is_written_in_both() -> None:
+async def test_a_customer_number_in_either_form_is_written_in_both() -> None:
     template = {"l": "{customer_number_local}", "i": "{customer_number_international}"}
 
     for party in ("0244000001", "233244000001"):
@@ -88,10 +88,8 @@ async def test_the_channel_is_the_word_of_the_network_for_nw() -> None:
         refused = await api.network.submit(request(nw="AIR"))
 
         assert [each.body for each in api.came] == [b'{"c":"vodafone-gh"}']
-        assert (refused.outcome, refused.reason) == (
-            Outcome.NOT_SENT,
-            "the network does not take nw AIR",
-        )
+        assert refused.outcome is Outcome.NOT_SENT
+        assert refused.reason == "the network does not take nw AIR"
 
 
 async def test_a_form_has_its_fields_escaped() -> None:
@@ -108,7 +106,7 @@ async def test_a_form_has_its_fields_escaped() -> None:
         }
 
 
-async def test_values_in_a_path_are_escaped_and_free_beside_it() -> None:
+async def test_values_are_escaped_in_the_path_and_unrestricted_elsewhere() -> None:
     path = "/pay/{transaction_id}?ref={reference}&who={nickname}"
     async with opened(TAKEN, submit__path=path, submit__json={"n": "{nickname}"}) as api:
         await api.network.submit(request(transaction_id="a/b?c", reference="r&1=#", nickname=".."))
@@ -145,7 +143,7 @@ async def test_a_submit_may_be_a_get_or_a_put() -> None:
             assert [(each.method, each.body) for each in api.came] == [(method, b"")]
 
 
-async def test_headers_are_sent_and_one_that_http_does_not_take_stops_the_request() -> None:
+async def test_headers_are_sent_and_an_invalid_header_stops_the_request() -> None:
     headers = {
         "Idempotency-Key": "{reference}",
         "X-Sum": "{amount}",
@@ -175,7 +173,7 @@ async def test_headers_are_sent_and_one_that_http_does_not_take_stops_the_reques
         ({"auth": "header", "auth_header": "X-Key"}, "x-key", "secret"),
     ],
 )
-async def test_the_secret_is_sent_as_auth_says_and_stays_out_of_the_journal(
+async def test_the_secret_is_sent_as_auth_requires_and_stays_out_of_the_journal(
     auth: dict[str, str], header: str, value: str
 ) -> None:
     async with opened(TAKEN, auth_secret="secret", **auth) as api:
@@ -186,7 +184,7 @@ async def test_the_secret_is_sent_as_auth_says_and_stays_out_of_the_journal(
         assert value.rpartition(" ")[2] not in repr(api.events.exchanges)
 
 
-async def test_a_secret_may_stand_in_a_body_and_is_scrubbed_there() -> None:
+async def test_a_secret_in_a_body_is_sent_and_scrubbed_from_the_journal() -> None:
     template = {"user": "{auth_user}", "key": "{auth_secret}"}
     account = {"auth_user": "me", "auth_secret": "secret"}
     async with opened(TAKEN, submit__json=template, **account) as api:

@@ -18,7 +18,6 @@ from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
 
-
 OPERATIONS = SimulatedNetwork.capabilities.operations
 DECLINED = "last digit 9 is a simulated decline (customer_number '0244000009')"
 
@@ -48,7 +47,7 @@ def move(clock: VirtualClock, **delta: float) -> None:
         (Operation.COLLECT, "0244000009", Outcome.FAILED, DECLINED),
     ],
 )
-async def test_every_operation_is_taken_and_ends_after_a_second_as_the_last_digit_says(
+async def test_every_operation_ends_after_a_second_as_the_last_digit_decides(
     operation: Operation, party: str, outcome: Outcome, reason: str
 ) -> None:
     asked = request(operation, **({"party": party} if party else {}))
@@ -76,7 +75,7 @@ async def test_every_operation_is_taken_and_ends_after_a_second_as_the_last_digi
         ({"operation": Operation.SMS, "party": "233540010000"}, "S002"),
     ],
 )
-async def test_what_the_sandbox_does_not_take_is_refused(fields: dict[str, Any], code: str) -> None:
+async def test_a_refusal_of_the_sandbox_keeps_its_code(fields: dict[str, Any], code: str) -> None:
     async with opened() as (network, _, _clock):
         refused = await network.submit(request(**fields))
         asked = await network.status(query())
@@ -88,7 +87,7 @@ async def test_what_the_sandbox_does_not_take_is_refused(fields: dict[str, Any],
 @pytest.mark.parametrize(
     ("notify", "count"), [("never", 0), ("once", 1), ("twice", 2), ("before_answer", 1)]
 )
-async def test_when_the_carrier_notifies(notify: str, count: int) -> None:
+async def test_the_carrier_notifies_as_the_setting_says(notify: str, count: int) -> None:
     async with opened(notify=notify) as (network, events, clock):
         await network.submit(request())
         before = len(events.notifications)
@@ -115,6 +114,6 @@ async def test_a_notification_can_be_late() -> None:
 @pytest.mark.parametrize(
     "settings", [{"latency_ms": -1}, {"failures": {"explode": 1}}, {"latency": 5}]
 )
-def test_settings_that_are_wrong_are_named(settings: dict[str, Any]) -> None:
+def test_a_wrong_setting_is_named(settings: dict[str, Any]) -> None:
     with pytest.raises(NetworkConfigError, match=next(iter(settings))):
         simulated(settings, environment())

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.networks.smpp.network import Sending, sending_to_fake
+from tests.networks.smpp.network import Esme, esme_at_fake
 
 
 @pytest.fixture
-async def each() -> AsyncIterator[Sending]:
-    async with sending_to_fake() as each:
-        yield each
+async def esme() -> AsyncIterator[Esme]:
+    async with esme_at_fake() as esme:
+        yield esme

@@ -1,7 +1,7 @@
-"""A small SMSC in this process, which breaks on purpose where a test wants that.
+"""A small SMSC in this process, which breaks exchanges on purpose if a test asks for that.
 
-It speaks just enough of SMPP 3.4. Whether it speaks it right is shown by the tests against the
-SMSC that others wrote, in `test_node_smsc.py`.
+It implements the part of SMPP 3.4 that the tests need. The tests in `test_node_smsc.py` use an
+SMSC that others wrote.
 """
 
 import asyncio
@@ -19,16 +19,10 @@ from smpp34 import DeliverSm, SubmitSm, Tlv
 
 from sandbox_sim.testing.network_contract.peer import OTHER_SIDE
 
-SUBMIT_SM, DELIVER_SM, UNBIND, BIND, ENQUIRE_LINK = 0x04, 0x05, 0x06, 0x09, 0x15
-
-DATA_SM: Final = 0x103
-
+SUBMIT_SM, DELIVER_SM, UNBIND, BIND, ENQUIRE_LINK, DATA_SM = 0x04, 0x05, 0x06, 0x09, 0x15, 0x103
 ANSWER: Final = 0x80000000
-
 RECEIPT: Final = 0x04
-
 RTHROTTLED, RMSGQFUL, RSYSERR, RINVDSTADR = 0x58, 0x14, 0x08, 0x0B
-
 _HEADER: Final = struct.Struct(">IIII")
 
 
@@ -49,10 +43,10 @@ Reply = int | Broken
 
 
 class FakeSmsc:
-    """replies: a status or a fault for each coming `submit_sm`; ESME_ROK without any.
+    """replies: a status or a fault for each of the next `submit_sm`; the others get ESME_ROK.
 
-    submits: those that arrived whole. ids: the message ids that it gives out, then numbers.
-    bind_status: what a bind is answered with. is_silent: whether it answers nothing any more.
+    submits: those that arrived whole. ids: the next message ids; numbers follow them.
+    bind_status: the status of the answer to a bind. is_silent: whether it no longer answers.
     """
 
     def __init__(self) -> None:
@@ -84,17 +78,17 @@ class FakeSmsc:
             writer.close()
 
     def answer_late(self, status: int = 0) -> None:
-        """Answer what was left without an answer."""
+        """Answer each `submit_sm` that is still without an answer."""
         for writer, sequence in self._late:
             self._answer_submit(writer, sequence, status)
         self._late.clear()
 
     def stop_reading(self) -> None:
-        """Read nothing more from the last that bound."""
+        """Stop reading from the newest bound connection."""
         self._bound[-1].transport.pause_reading()  # type: ignore[attr-defined]
 
     def send(self, octets: bytes) -> None:
-        """Send these octets to the last that bound."""
+        """Send these octets over the newest bound connection."""
         self._bound[-1].write(octets)
 
     def deliver(
@@ -111,7 +105,7 @@ class FakeSmsc:
             parameters.append(Tlv(0x0427, bytes([tlvs["state"]])))
         if "payload" in tlvs:
             parameters.append(Tlv(0x0424, tlvs["payload"]))
-        self._sequence += 1
+        acknowledged = self._next_acknowledged()
         pdu = DeliverSm(
             "233244000001",
             "Shop",
@@ -121,24 +115,27 @@ class FakeSmsc:
             sequence_number=self._sequence,
             tlvs=parameters,
         )
-        acknowledged: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._acknowledged[self._sequence] = acknowledged
         self.send(pdu.encode())
         return acknowledged
 
     def data(self, body: bytes) -> asyncio.Future[int]:
         """Send a `data_sm` with this body; the future has the status that it is answered with."""
-        self._sequence += 1
-        acknowledged: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._acknowledged[self._sequence] = acknowledged
+        acknowledged = self._next_acknowledged()
         self.send(written(DATA_SM, 0, self._sequence, body))
         return acknowledged
 
-    def receipt(self, message_id: str, state: str = "DELIVRD", **tlvs: Any) -> asyncio.Future[int]:
+    def _next_acknowledged(self) -> asyncio.Future[int]:
+        """Take the next sequence number; returns the future status of the answer to it."""
+        self._sequence += 1
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._acknowledged[self._sequence] = found
+        return found
+
+    def receipt(self, message_id: str, state: str = "DELIVRD") -> asyncio.Future[int]:
         """Send the receipt of a message."""
         times = "submit date:2601010900 done date:2601010901"
         return self.deliver(
-            f"id:{message_id} sub:001 dlvrd:001 {times} stat:{state} err:000 text:Hello", **tlvs
+            f"id:{message_id} sub:001 dlvrd:001 {times} stat:{state} err:000 text:Hello"
         )
 
     def ask(self, command: int) -> None:

@@ -1,4 +1,4 @@
-"""The adapter open at the fake SMSC, and what a test waits for."""
+"""The adapter open at the fake SMSC, and waiting for a condition."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -14,11 +14,10 @@ from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import NetworkEnvironment, SubmitRequest, SubmitResult
 from sandbox_sim.records.reports import Outcome
 from tests.networks.fakes import KeptEvents, request
-from tests.networks.smpp.fake_smsc import FakeSmsc
+from tests.networks.smpp.fake_smsc import Broken, FakeSmsc
 from tests.stepped_clock import SteppedClock
 
 TIMEOUT_S: Final = 10.0
-
 PASSWORD: Final = "canary99"
 
 
@@ -31,36 +30,43 @@ def sms(text: str = "Hello", **fields: Any) -> SubmitRequest:
     return request(Operation.SMS, text=text, **fields)
 
 
-def long_sms(parts: int = 3, **fields: Any) -> SubmitRequest:
-    return sms("abc" * 51 * parts, **fields)
+def long_sms(parts: int = 3) -> SubmitRequest:
+    return sms("abc" * 51 * parts)
 
 
 async def until(condition: Callable[[], object]) -> None:
     """Let the others run until the condition holds; pytest ends a test that waits in vain."""
-    while not condition():  # noqa: ASYNC110 -- what is waited for knows of no event
+    while not condition():  # noqa: ASYNC110 -- the condition has no event
         await asyncio.sleep(0)
 
 
 @dataclass
-class Sending:
-    """The adapter, open."""
+class Esme:
+    """The adapter, open: the client (ESME) of an SMSC."""
 
     smsc: FakeSmsc
-    smpp: Smpp
+    adapter: Smpp
     clock: SteppedClock
     events: KeptEvents = field(default_factory=KeptEvents)
 
     async def bound(self) -> None:
-        await until(lambda: self.smpp._link._connection)
+        await until(lambda: self.adapter._link._connection)
 
     async def send(self, text: str = "Hello", **fields: Any) -> SubmitResult:
-        return await self.smpp.submit(sms(text, **fields))
+        return await self.adapter.submit(sms(text, **fields))
 
     def begin(self, asked: SubmitRequest | None = None) -> "asyncio.Task[SubmitResult]":
-        return asyncio.create_task(self.smpp.submit(asked or sms()))
+        return asyncio.create_task(self.adapter.submit(asked or sms()))
+
+    async def begin_unanswered(self) -> "asyncio.Task[SubmitResult]":
+        """Begin a submit that reaches the SMSC and gets no answer."""
+        self.smsc.replies.append(Broken.SILENCE)
+        submitting = self.begin()
+        await until(lambda: self.smsc.silences)
+        return submitting
 
     async def pass_pause(self) -> float:
-        """Let the next pause pass that is no pause between two `enquire_link`."""
+        """Let the next pause pass, except one between two `enquire_link`; returns its seconds."""
         await until(lambda: any(seconds < 30 for seconds in self.clock.waiting))
         seconds = min(self.clock.waiting)
         self.clock.advance(seconds)
@@ -73,22 +79,22 @@ class Sending:
 
 
 @asynccontextmanager
-async def sending(smsc: FakeSmsc, **fields: Any) -> AsyncIterator[Sending]:
+async def esme_at(smsc: FakeSmsc, **fields: Any) -> AsyncIterator[Esme]:
     """The adapter with these settings, open at an SMSC."""
     clock = SteppedClock()
     timeout = timedelta(seconds=TIMEOUT_S)
     environment = NetworkEnvironment("testnet", clock, RandomIds(seed=1), timeout)
-    each = Sending(smsc, Smpp(settings(smsc.port, **fields), environment), clock)
-    await each.smpp.open(each.events)
+    esme = Esme(smsc, Smpp(settings(smsc.port, **fields), environment), clock)
+    await esme.adapter.open(esme.events)
     try:
-        yield each
+        yield esme
     finally:
-        await each.smpp.close()
+        await esme.adapter.close()
 
 
 @asynccontextmanager
-async def sending_to_fake(**fields: Any) -> AsyncIterator[Sending]:
+async def esme_at_fake(**fields: Any) -> AsyncIterator[Esme]:
     """The adapter bound at a fake SMSC."""
-    async with FakeSmsc().running() as smsc, sending(smsc, **fields) as each:
-        await each.bound()
-        yield each
+    async with FakeSmsc().running() as smsc, esme_at(smsc, **fields) as esme:
+        await esme.bound()
+        yield esme

@@ -1,4 +1,4 @@
-"""The SMSC of the npm package `smpp`, which others wrote, as a process of its own."""
+"""The SMSC of the npm package `smpp`, which others wrote, as its own process."""
 
 import json
 import shutil
@@ -17,16 +17,14 @@ from tests.cli.processes import SOON, process
 from tests.requirements import missing
 
 PACKAGE: Final = "smpp@0.5.1"
-
 SCRIPT: Final = Path(__file__).with_name("smsc.js")
-
 SYSTEM_ID, PASSWORD = "shop", "smscpass"
 
 
 def node_modules(config: pytest.Config) -> Path:
     """The folder with the npm package, installed once into pytest's cache.
 
-    The test skips or fails where node, npm or the cache is missing, or where the package cannot be
+    The test skips or fails if node, npm or the cache is missing, or if the package cannot be
     installed.
     """
     if not hasattr(config, "cache"):
@@ -67,7 +65,7 @@ class NodeSmsc:
     control: str
 
     def do(self, what: str, **fields: Any) -> dict[str, Any]:
-        """Steer it; from a thread where its answer waits for the adapter."""
+        """Send it a command; call this in a thread if the answer waits for the adapter."""
         body = json.dumps({"do": what, **fields}).encode()
         request = urllib.request.Request(self.control, body)  # noqa: S310 -- our own process
         with urllib.request.urlopen(request, timeout=SOON) as answer:  # noqa: S310

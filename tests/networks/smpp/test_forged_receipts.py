@@ -1,4 +1,4 @@
-"""Receipts count only over the bind: one that is sent by HTTP settles nothing (D39)."""
+"""Receipts count only over the bind: a receipt by HTTP settles nothing (D39)."""
 
 import pytest
 

@@ -1,10 +1,10 @@
-"""A gateway of production at an SMSC that others wrote, with all its faults (D39)."""
+"""A gateway in production at an SMSC that others wrote, with all its faults (D39)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -17,10 +17,8 @@ from tests.web.control_api import get, post
 
 pytestmark = [pytest.mark.decision("D39"), pytest.mark.timeout(60)]
 
-
-RTHROTTLED, RMSGQFUL, RINVDSTADR = 0x58, 0x14, 0x0B
-
-
+T = TypeVar("T")
+RTHROTTLED, RMSGQFUL = 0x58, 0x14
 LONG = "The quick brown fox {jumps} over the lazy dog. " * 8
 
 
@@ -52,61 +50,52 @@ class Texter:
 
     async def message(self) -> dict[str, Any]:
         """The newest message as the client's history has it."""
-        found: dict[str, Any] = (await self.sandbox.history()).data[0]
-        return found
+        return dict((await self.sandbox.history()).data[0])
 
     async def becomes(self, status: str) -> dict[str, Any]:
         """The newest message, as soon as it has this status."""
-        message: dict[str, Any] = await self.until(
-            self.message, lambda message: message["status"] == status
-        )
-        return message
+        return await self.until(self.message, lambda message: message["status"] == status)
 
     async def comes(self, count: int) -> list[dict[str, Any]]:
-        """The parts that came to the SMSC, as soon as they are so many."""
+        """The parts that came to the SMSC, as soon as there are this many."""
 
         async def submits() -> list[dict[str, Any]]:
             return await asyncio.to_thread(lambda: self.smsc.submits)
 
-        parts: list[dict[str, Any]] = await self.until(submits, lambda found: len(found) >= count)
-        return parts
+        return await self.until(submits, lambda found: len(found) >= count)
 
-    async def until(self, ask: Callable[[], Any], holds: Callable[[Any], bool]) -> Any:
-        """What is found as soon as it holds; each look lets due work of the gateway run."""
+    async def until(self, ask: Callable[[], Awaitable[T]], holds: Callable[[T], bool]) -> T:
+        """Ask until the answer holds, and return it; due work of the gateway runs in between."""
         while not holds(found := await ask()):
             await self.sandbox.advance(seconds=0)
         return found
 
     async def bound(self) -> None:
-        await self.until(self.health, lambda network: network["ok"])
+        await self.until(self.health, lambda network: bool(network["ok"]))
 
     async def health(self) -> dict[str, Any]:
         (network,) = (await post(self.sandbox, "networks/check")).body["networks"]
         return dict(network["health"])
 
-    async def receipt(self, message_id: str, state: str = "DELIVRD") -> int | None:
+    async def receipt(self, message_id: str, state: str = "DELIVRD") -> object:
         """Let the SMSC send a receipt; returns the status that it is answered with."""
         done = await asyncio.to_thread(self.smsc.do, "receipt", id=message_id, state=state)
-        status: int | None = done["status"]
-        return status
+        return done["status"]
 
     async def ids(self, count: int) -> list[str]:
-        """The ids of the parts of the newest message, as soon as so many are known."""
+        """The ids of the parts of the newest message, as soon as this many are known."""
 
         async def found() -> list[str]:
             exchanges = (await self.record())["attempts"][0]["exchanges"]
             said = [each["answer_body"] for each in exchanges if each["purpose"] == "submit"]
             return [text.split()[1] for text in said if text.startswith("ESME_ROK ")]
 
-        ids: list[str] = await self.until(found, lambda ids: len(ids) == count)
-        return ids
+        return await self.until(found, lambda ids: len(ids) == count)
 
     async def record(self) -> dict[str, Any]:
         """The newest message with its attempts, as a person sees it."""
         (attempt, *_) = (await get(self.sandbox, "attempts"))["attempts"]
-        path = f"transactions/55/{attempt['transaction_id']}"
-        found: dict[str, Any] = await get(self.sandbox, path)
-        return found
+        return dict(await get(self.sandbox, f"transactions/55/{attempt['transaction_id']}"))
 
     async def settled(self) -> None:
         """Wait until the gateway has recorded what it knows."""
@@ -145,7 +134,7 @@ async def texter(
     await each.sandbox.stop()
 
 
-async def test_a_message_arrives_as_it_was_written_and_is_sent(texter: Texter) -> None:
+async def test_a_message_arrives_as_it_was_written_and_becomes_sent(texter: Texter) -> None:
     await texter.send("Akwaaba! 5€ [ok]")
     (submit,) = await texter.comes(1)
 
@@ -177,7 +166,7 @@ async def test_a_long_message_arrives_in_the_parts_that_are_charged(
 
 
 @pytest.mark.parametrize("status", [RTHROTTLED, RMSGQFUL])
-async def test_an_smsc_that_throttles_gets_the_message_again_and_once(
+async def test_a_throttled_part_is_sent_again_and_taken_once(
     texter: Texter, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapter, "FIRST_PAUSE_S", 0.01)
@@ -193,7 +182,7 @@ async def test_an_smsc_that_throttles_gets_the_message_again_and_once(
     assert taken == [1, 2, 3]
 
 
-async def test_receipts_after_a_restart_of_ours_still_find_their_message(texter: Texter) -> None:
+async def test_receipts_after_a_restart_still_match_their_message(texter: Texter) -> None:
     await texter.send(LONG)
     first, second, third = await texter.ids(3)
     assert await texter.receipt(first) == 0

@@ -10,12 +10,11 @@ from tests.networks.smpp.network import sms
 
 AUTO = AddressType.AUTO
 
-
 pytestmark = [pytest.mark.decision("D23"), pytest.mark.decision("D39")]
 
 
 @given(st.text(min_size=1, max_size=800))
-def test_a_message_goes_out_in_as_many_parts_as_are_charged(text: str) -> None:
+def test_a_message_is_sent_in_as_many_parts_as_are_charged(text: str) -> None:
     parts = parts_of(sms(text), AUTO, 7)
 
     assert len(parts) == measure(text).page_count
@@ -24,7 +23,7 @@ def test_a_message_goes_out_in_as_many_parts_as_are_charged(text: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=800))
-def test_each_part_fits_in_a_short_message_and_none_of_the_text_is_lost(text: str) -> None:
+def test_each_part_fits_in_a_short_message_and_the_text_is_complete(text: str) -> None:
     parts = parts_of(sms(text), AUTO, 7)
     headers = 6 if len(parts) > 1 else 0
 
@@ -82,7 +81,7 @@ def test_more_parts_than_a_header_can_count_are_not_sent() -> None:
         ("1234567", "short_code", ("1234567", 3, 0)),
     ],
 )
-def test_a_sender_is_the_kind_of_address_that_it_looks_like_or_that_is_set(
+def test_a_sender_has_the_address_type_of_its_form_or_of_the_setting(
     sender_id: str, kind: str, expected: tuple[str, int, int]
 ) -> None:
     assert source_address(sender_id, AddressType(kind)) == expected

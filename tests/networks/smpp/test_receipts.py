@@ -1,4 +1,4 @@
-"""Delivery receipts: what they say, which message they are about, when they are answered (D39)."""
+"""Delivery receipts: their states, their messages, and the answers to them (D39)."""
 
 import asyncio
 import logging
@@ -11,20 +11,17 @@ from sandbox_sim.ports.network import Notification, UnreadableNotification
 from sandbox_sim.records.reports import Outcome
 from tests.live_records import raw_notification
 from tests.networks.fakes import KeptEvents, query
-from tests.networks.smpp.fake_smsc import Broken
-from tests.networks.smpp.network import Sending, sending_to_fake, until
+from tests.networks.smpp.network import Esme, esme_at_fake, until
 from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
 
-
 ARRIVED, FAILED, WAITING = Outcome.SUCCEEDED, Outcome.FAILED, Outcome.PENDING
-
 TEMPORARY_ERROR, PERMANENT_ERROR = 0x64, 0x65
 
 
 class HeldEvents(KeptEvents):
-    """Events that are saved only when the test says so."""
+    """Events that are saved only after `may_save` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +37,7 @@ class BrokenEvents(KeptEvents):
         raise RuntimeError("an internal error")
 
 
-async def test_the_state_decides(each: Sending) -> None:
+async def test_the_state_of_a_receipt_decides_the_outcome(esme: Esme) -> None:
     rows = [
         ("DELIVRD", ARRIVED, ""),
         ("UNDELIV", FAILED, "UNDELIV, err 000"),
@@ -54,15 +51,15 @@ async def test_the_state_decides(each: Sending) -> None:
         ("delivrd", ARRIVED, ""),
     ]
     for state, outcome, reason in rows:
-        assert await each.smsc.receipt("7f", state) == 0
+        assert await esme.smsc.receipt("7f", state) == 0
 
-        notification = each.events.notifications[-1]
+        notification = esme.events.notifications[-1]
         assert (notification.outcome, notification.part_id) == (outcome, "7f")
         assert notification.reason == reason
-    assert len(each.events.notifications) == len(rows)
+    assert len(esme.events.notifications) == len(rows)
 
 
-async def test_the_text_and_the_parameters_are_read(each: Sending) -> None:
+async def test_the_text_and_the_parameters_of_a_receipt_are_read(esme: Esme) -> None:
     rows: list[tuple[str, dict[str, Any], Outcome, str]] = [
         ("", {"message_id": b"7F", "state": 2}, ARRIVED, "7f"),
         ("", {"message_id": b"7F", "state": 5}, FAILED, "7f"),
@@ -77,38 +74,38 @@ async def test_the_text_and_the_parameters_are_read(each: Sending) -> None:
         ("ID:1 Stat:DELIVRD", {}, ARRIVED, "1"),
     ]
     for text, tlvs, outcome, part_id in rows:
-        assert await each.smsc.deliver(text, **tlvs) == 0
+        assert await esme.smsc.deliver(text, **tlvs) == 0
 
-        assert each.reports[-1] == (outcome, part_id)
-    assert len(each.reports) == len(rows)
+        assert esme.reports[-1] == (outcome, part_id)
+    assert len(esme.reports) == len(rows)
 
 
 _TO_SHOP = b"CMT\0\x01\x01233244000001\0\x05\x00Shop\0"
 
 
-async def test_a_receipt_may_come_in_a_data_sm(each: Sending) -> None:
+async def test_a_receipt_may_come_in_a_data_sm(esme: Esme) -> None:
     kind, id_7f, arrived = b"\x04\0\0", b"\0\x1e\0\x037F\0", b"\x04\x27\0\x01\x02"
     text = b"id:1 stat:UNDELIV err:00A"
     payload = b"\x04\x24" + len(text).to_bytes(2, "big") + text
 
-    assert await each.smsc.data(_TO_SHOP + kind + id_7f + arrived) == 0
-    assert await each.smsc.data(b"\0\0\0\0\0\0\0" + kind + payload) == 0
-    assert each.reports == [(ARRIVED, "7f"), (FAILED, "1")]
-    assert each.smsc.came.count(0x80000103) == 2
+    assert await esme.smsc.data(_TO_SHOP + kind + id_7f + arrived) == 0
+    assert await esme.smsc.data(b"\0\0\0\0\0\0\0" + kind + payload) == 0
+    assert esme.reports == [(ARRIVED, "7f"), (FAILED, "1")]
+    assert esme.smsc.came.count(0x80000103) == 2
 
-    assert await each.smsc.data(_TO_SHOP + b"\0\0\0" + payload) == 0  # a message of a phone
-    assert len(each.reports) == 2
+    assert await esme.smsc.data(_TO_SHOP + b"\0\0\0" + payload) == 0  # a message of a phone
+    assert len(esme.reports) == 2
 
 
 @pytest.mark.parametrize("body", [b"", _TO_SHOP, _TO_SHOP + b"\x04\0"])
-async def test_a_data_sm_that_is_cut_off_is_not_to_come_again(each: Sending, body: bytes) -> None:
-    assert await each.smsc.data(body) == PERMANENT_ERROR
+async def test_a_data_sm_that_is_cut_off_gets_a_permanent_error(esme: Esme, body: bytes) -> None:
+    assert await esme.smsc.data(body) == PERMANENT_ERROR
 
-    assert each.reports == []
-    assert "1 receipts could not be read" in (await each.smpp.health()).detail
+    assert esme.reports == []
+    assert "1 receipts could not be read" in (await esme.adapter.health()).detail
 
 
-async def test_a_receipt_that_quotes_a_message_in_ucs_2_is_read(each: Sending) -> None:
+async def test_a_receipt_that_quotes_a_message_in_ucs_2_is_read(esme: Esme) -> None:
     written = "id:7F sub:001 stat:DELIVRD err:000 text:"
     quoted = "Y\u025bma wo \U0001f600".encode("utf-16-be")
     ucs2, header = written.encode("utf-16-be") + quoted, b"\x06\x08\x04\x00\x01\x01\x01"
@@ -121,9 +118,9 @@ async def test_a_receipt_that_quotes_a_message_in_ucs_2_is_read(each: Sending) -
         (written.encode(), 0x04, "7f"),
     ]
     for octets, esm_class, part_id in rows:
-        assert await each.smsc.deliver(octets, esm_class, data_coding=8) == 0
-        assert each.reports[-1] == (ARRIVED, part_id)
-    assert len(each.reports) == len(rows)
+        assert await esme.smsc.deliver(octets, esm_class, data_coding=8) == 0
+        assert esme.reports[-1] == (ARRIVED, part_id)
+    assert len(esme.reports) == len(rows)
 
 
 @pytest.mark.parametrize(
@@ -139,27 +136,27 @@ async def test_a_receipt_that_quotes_a_message_in_ucs_2_is_read(each: Sending) -
         ("decimal_of_hex", "no-number", "no-number", True),
     ],
 )
-async def test_an_id_may_be_hex_in_one_place_and_decimal_in_the_other_as_the_setting_says(
+async def test_an_id_is_compared_in_the_number_form_of_the_setting(
     form: str, answered: str, written: str, *, same: bool
 ) -> None:
-    async with sending_to_fake(receipt_ids=form) as each:
-        each.smsc.ids.append(answered)
-        await each.send()
-        await each.smsc.receipt(written)
-        await each.smsc.deliver("", message_id=answered.encode(), state=2)
+    async with esme_at_fake(receipt_ids=form) as esme:
+        esme.smsc.ids.append(answered)
+        await esme.send()
+        await esme.smsc.receipt(written)
+        await esme.smsc.deliver("", message_id=answered.encode(), state=2)
 
-    (part,) = each.events.parts
-    (by_text, of_text), by_parameter = each.reports[0], each.reports[1]
+    (part,) = esme.events.parts
+    (by_text, of_text), by_parameter = esme.reports[0], esme.reports[1]
     assert (by_text, of_text == part.network_id) == (ARRIVED, same)
     assert by_parameter == (ARRIVED, part.network_id)
 
 
-async def test_a_receipt_is_answered_only_after_it_is_saved(each: Sending) -> None:
-    events = each.smpp._events = HeldEvents()
-    answered = each.smsc.receipt("1")
+async def test_a_receipt_is_answered_only_after_it_is_saved(esme: Esme) -> None:
+    events = esme.adapter._events = HeldEvents()
+    answered = esme.smsc.receipt("1")
     await turns(50)
     # Other work of the bind goes on meanwhile.
-    assert (await each.send()).outcome is WAITING
+    assert (await esme.send()).outcome is WAITING
     assert not answered.done()
 
     events.may_save.set()
@@ -168,73 +165,68 @@ async def test_a_receipt_is_answered_only_after_it_is_saved(each: Sending) -> No
     assert len(events.notifications) == 1
 
 
-async def test_a_receipt_whose_bind_drops_before_it_is_saved_is_saved_all_the_same(
-    each: Sending,
-) -> None:
-    events = each.smpp._events = HeldEvents()
-    each.smsc.receipt("1")
-    await until(lambda: each.smpp._deliveries._tasks)
-    each.smsc.drop()
-    await until(lambda: not each.smpp._link._connection)
+async def test_a_receipt_is_saved_even_if_its_bind_drops_before(esme: Esme) -> None:
+    events = esme.adapter._events = HeldEvents()
+    esme.smsc.receipt("1")
+    await until(lambda: esme.adapter._deliveries._tasks)
+    esme.smsc.drop()
+    await until(lambda: not esme.adapter._link._connection)
 
     events.may_save.set()
     await until(lambda: events.notifications)
 
 
-async def test_a_receipt_that_cannot_be_saved_is_to_come_again(
-    each: Sending,
-    caplog: pytest.LogCaptureFixture,
+async def test_a_receipt_that_cannot_be_saved_gets_a_temporary_error(
+    esme: Esme, caplog: pytest.LogCaptureFixture
 ) -> None:
-    each.smpp._events = BrokenEvents()
+    esme.adapter._events = BrokenEvents()
 
-    assert await each.smsc.receipt("1") == TEMPORARY_ERROR
+    assert await esme.smsc.receipt("1") == TEMPORARY_ERROR
 
     assert "a delivery could not be processed" in caplog.text
 
 
-async def test_more_receipts_than_can_be_saved_at_once_are_to_come_again(
+async def test_a_receipt_above_the_limit_of_saves_at_once_gets_a_temporary_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connection, "MOST_AT_ONCE", 2)
-    async with sending_to_fake() as each:
-        events = each.smpp._events = HeldEvents()
-        first = [each.smsc.receipt("1"), each.smsc.receipt("2")]
-        assert await each.smsc.receipt("3") == TEMPORARY_ERROR
+    async with esme_at_fake() as esme:
+        events = esme.adapter._events = HeldEvents()
+        first = [esme.smsc.receipt("1"), esme.smsc.receipt("2")]
+        assert await esme.smsc.receipt("3") == TEMPORARY_ERROR
 
         events.may_save.set()
         assert await asyncio.gather(*first) == [0, 0]
-        assert await each.smsc.receipt("3") == 0
+        assert await esme.smsc.receipt("3") == 0
 
 
-async def test_a_receipt_may_come_before_the_answer_twice_and_out_of_order(each: Sending) -> None:
-    each.smsc.replies.append(Broken.SILENCE)
-    each.smsc.ids.append("9")
-    submitting = each.begin()
-    await until(lambda: each.smsc.silences)
+async def test_a_receipt_may_come_before_the_answer_twice_and_out_of_order(esme: Esme) -> None:
+    esme.smsc.ids.append("9")
+    submitting = await esme.begin_unanswered()
     for state in ("DELIVRD", "ENROUTE", "DELIVRD"):
-        assert await each.smsc.receipt("9", state) == 0
-    each.smsc.answer_late()
+        assert await esme.smsc.receipt("9", state) == 0
+    esme.smsc.answer_late()
 
     assert (await submitting).outcome is WAITING
 
-    assert each.reports == [(ARRIVED, "9"), (WAITING, "9"), (ARRIVED, "9")]
+    assert esme.reports == [(ARRIVED, "9"), (WAITING, "9"), (ARRIVED, "9")]
 
 
 @pytest.mark.parametrize("text", ["Hello", "id:1 sub:001 dlvrd:001 stat:DELIVRD err:000"])
-async def test_a_message_of_a_phone_or_without_an_id_is_no_receipt(
+async def test_a_message_of_a_phone_or_without_an_id_is_not_a_receipt(
     text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An intermediate notification is one, and decides nothing."""
+    """An intermediate notification is a receipt, and decides nothing."""
     caplog.set_level(logging.DEBUG)
-    async with sending_to_fake() as each:
-        assert await each.smsc.deliver(text, esm_class=0) == 0
-        assert await each.smsc.deliver("stat:DELIVRD") == 0
-        assert each.events.notifications == []
+    async with esme_at_fake() as esme:
+        assert await esme.smsc.deliver(text, esm_class=0) == 0
+        assert await esme.smsc.deliver("stat:DELIVRD") == 0
+        assert esme.events.notifications == []
         assert "without an identifier" in caplog.text
         assert text not in caplog.text
 
-        await each.smsc.deliver("id:1 stat:UNDELIV", esm_class=0x20)
-        assert each.reports == [(WAITING, "1")]
+        await esme.smsc.deliver("id:1 stat:UNDELIV", esm_class=0x20)
+        assert esme.reports == [(WAITING, "1")]
 
 
 BAD_IDS = [b"1" * 5000, b"f" * 12_000, b"1\x01", "Ä1".encode("latin-1")]
@@ -242,36 +234,36 @@ BAD_IDS = [b"1" * 5000, b"f" * 12_000, b"1\x01", "Ä1".encode("latin-1")]
 
 @pytest.mark.parametrize("form", ["same", "decimal_of_hex", "hex_of_decimal"])
 @pytest.mark.parametrize("message_id", BAD_IDS, ids=["digits", "12 kB", "control", "not ASCII"])
-async def test_an_id_that_cannot_be_one_makes_a_bad_receipt_that_is_not_to_come_again(
+async def test_a_receipt_with_an_invalid_id_gets_a_permanent_error(
     form: str, message_id: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with sending_to_fake(receipt_ids=form) as each:
+    async with esme_at_fake(receipt_ids=form) as esme:
         written = b"id:" + message_id + b" stat:DELIVRD"
-        assert await each.smsc.deliver(payload=written) == PERMANENT_ERROR
-        assert await each.smsc.deliver(message_id=message_id, state=2) == PERMANENT_ERROR
-        health = await each.smpp.health()
-        assert await each.smsc.receipt("7") == 0
+        assert await esme.smsc.deliver(payload=written) == PERMANENT_ERROR
+        assert await esme.smsc.deliver(message_id=message_id, state=2) == PERMANENT_ERROR
+        health = await esme.adapter.health()
+        assert await esme.smsc.receipt("7") == 0
 
-    assert each.reports == [(ARRIVED, "7")]
+    assert esme.reports == [(ARRIVED, "7")]
     assert health.detail.endswith("; 2 receipts could not be read")
     assert len(caplog.text) < 2000
 
 
-async def test_control_characters_are_in_no_reason_and_a_long_one_is_cut(each: Sending) -> None:
+async def test_a_reason_is_cut_and_has_no_control_characters(esme: Esme) -> None:
     text = f"id:1\0 stat:UNDELIV\0 err:0\x01{'9' * 5000}"
-    assert await each.smsc.deliver(payload=text.encode()) == 0
+    assert await esme.smsc.deliver(payload=text.encode()) == 0
     long = f"id:1 stat:UNDELIV err:{'9' * 5000}"
-    assert await each.smsc.deliver(payload=long.encode()) == 0
+    assert await esme.smsc.deliver(payload=long.encode()) == 0
 
-    assert each.reports == [(FAILED, "1")] * 2
-    assert [len(each.reason) for each in each.events.notifications] == [14, 38]
+    assert esme.reports == [(FAILED, "1")] * 2
+    assert [len(said.reason) for said in esme.events.notifications] == [14, 38]
 
 
-async def test_nothing_that_comes_by_http_is_a_receipt_and_nothing_is_asked(each: Sending) -> None:
+async def test_smpp_takes_no_notification_by_http_and_has_no_status_query(esme: Esme) -> None:
     raw = raw_notification(network="testnet")
-    assert not each.smpp.verify(raw)
+    assert not esme.adapter.verify(raw)
     with pytest.raises(UnreadableNotification):
-        each.smpp.parse(raw)
-    assert (await each.smpp.status(query())).outcome is Outcome.UNKNOWN
+        esme.adapter.parse(raw)
+    assert (await esme.adapter.status(query())).outcome is Outcome.UNKNOWN
 
-    assert each.smsc.submits == []
+    assert esme.smsc.submits == []

@@ -1,4 +1,4 @@
-"""The settings of an SMPP network: a wrong one is one sentence, and no secret is in it."""
+"""The settings of an SMPP network: an error is one sentence without secrets."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ def test_a_wrong_setting_is_named(changed: dict[str, Any], problem: str) -> None
 
 
 @pytest.mark.decision("D39")
-def test_settings_may_come_as_texts_and_a_message_is_listed_after_the_time_that_is_set() -> None:
+def test_settings_may_be_texts_and_receipt_timeout_s_bounds_a_decision() -> None:
     texts = {"port": "2776", "tls": "true", "window": "5", "receipt_timeout_s": "3600"}
 
     decides_within = smpp({**WHOLE, **texts}, environment()).capabilities.decides_within
@@ -45,7 +45,7 @@ def test_settings_may_come_as_texts_and_a_message_is_listed_after_the_time_that_
     assert decides_within.total_seconds() == 3600
 
 
-def test_without_the_extra_the_start_says_what_to_install() -> None:
+def test_a_start_without_the_extra_says_what_to_install() -> None:
     script = "import sys; sys.modules['smpp34'] = None\nimport sandbox_sim.networks.smpp.adapter\n"
 
     done = subprocess.run(  # noqa: S603 -- ourselves

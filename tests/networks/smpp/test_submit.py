@@ -1,4 +1,4 @@
-"""Sending over SMPP: what each answer of the SMSC means, and what is never sent twice (D39)."""
+"""Sending over SMPP: the outcome of each answer, and what is not sent twice (D39)."""
 
 import asyncio
 import json
@@ -19,10 +19,10 @@ from tests.networks.smpp.fake_smsc import (
 from tests.networks.smpp.network import (
     PASSWORD,
     TIMEOUT_S,
-    Sending,
+    Esme,
+    esme_at,
+    esme_at_fake,
     long_sms,
-    sending,
-    sending_to_fake,
     sms,
     until,
 )
@@ -31,55 +31,51 @@ from tests.turns import turns
 pytestmark = pytest.mark.decision("D39")
 
 
-async def test_a_message_goes_out_once_with_a_receipt_wanted_and_keeps_its_id(
-    each: Sending,
-) -> None:
-    each.smsc.ids.append("0001F")
+async def test_a_message_is_sent_once_requests_a_receipt_and_keeps_its_id(esme: Esme) -> None:
+    esme.smsc.ids.append("0001F")
 
-    result = await each.send()
+    result = await esme.send()
 
-    (submit,) = each.smsc.submits
+    (submit,) = esme.smsc.submits
     assert (result.outcome, result.network_id) == (Outcome.PENDING, "0001F")
-    assert each.smsc.binds == [("shop", PASSWORD, "")]
+    assert esme.smsc.binds == [("shop", PASSWORD, "")]
     assert (submit.source_addr, submit.source_addr_ton, submit.source_addr_npi) == ("Shop", 5, 0)
     assert (submit.destination_addr, submit.dest_addr_ton) == ("233244000001", 1)
     assert (submit.short_message, submit.data_coding, submit.esm_class) == (b"Hello", 0, 0)
     assert submit.registered_delivery == 1
-    assert each.events.parts == [MessagePart("testnet", "A1", 1, 1, "1f")]
+    assert esme.events.parts == [MessagePart("testnet", "A1", 1, 1, "1f")]
 
 
 @pytest.mark.parametrize("message_id", ["9" * 12_000, "1\x01", "é"])
 @pytest.mark.parametrize("form", ["same", "decimal_of_hex", "hex_of_decimal"])
-async def test_an_id_that_cannot_be_one_is_not_kept_and_holds_no_window(
-    form: str, message_id: str
-) -> None:
-    async with sending_to_fake(window=1, receipt_ids=form) as each:
-        each.smsc.ids.extend([message_id, "7"])
+async def test_an_invalid_id_is_not_kept_and_frees_the_window(form: str, message_id: str) -> None:
+    async with esme_at_fake(window=1, receipt_ids=form) as esme:
+        esme.smsc.ids.extend([message_id, "7"])
 
-        first, second = await each.send(), await each.send()
+        first, second = await esme.send(), await esme.send()
 
     assert (first.outcome, first.network_id) == (Outcome.PENDING, "")
     assert (second.outcome, second.network_id) == (Outcome.PENDING, "7")
-    assert [part.network_id for part in each.events.parts] == ["7"]
-    assert all(len(exchange.answer_body) < 100 for exchange in each.events.exchanges)
+    assert [part.network_id for part in esme.events.parts] == ["7"]
+    assert all(len(exchange.answer_body) < 100 for exchange in esme.events.exchanges)
 
 
-async def test_the_parts_of_a_long_message_go_out_in_order_each_once(each: Sending) -> None:
-    result = await each.smpp.submit(long_sms(3))
+async def test_the_parts_of_a_long_message_are_sent_in_order_and_once(esme: Esme) -> None:
+    result = await esme.adapter.submit(long_sms(3))
 
-    headers = [submit.short_message[:6] for submit in each.smsc.submits]
+    headers = [submit.short_message[:6] for submit in esme.smsc.submits]
     reference = headers[0][3]
     assert headers == [bytes([5, 0, 3, reference, 3, number]) for number in (1, 2, 3)]
-    assert b"".join(submit.short_message[6:] for submit in each.smsc.submits) == b"abc" * 153
-    assert {submit.esm_class for submit in each.smsc.submits} == {0x40}
+    assert b"".join(submit.short_message[6:] for submit in esme.smsc.submits) == b"abc" * 153
+    assert {submit.esm_class for submit in esme.smsc.submits} == {0x40}
     assert (result.outcome, result.network_id) == (Outcome.PENDING, "1")
-    assert [part.network_id for part in each.events.parts] == ["1", "2", "3"]
+    assert [part.network_id for part in esme.events.parts] == ["1", "2", "3"]
 
 
-async def test_messages_under_way_at_once_have_references_of_their_own(each: Sending) -> None:
-    await asyncio.gather(*(each.smpp.submit(long_sms(2)) for _ in range(20)))
+async def test_messages_under_way_at_once_have_different_references(esme: Esme) -> None:
+    await asyncio.gather(*(esme.adapter.submit(long_sms(2)) for _ in range(20)))
 
-    assert len({submit.short_message[3] for submit in each.smsc.submits}) == 20
+    assert len({submit.short_message[3] for submit in esme.smsc.submits}) == 20
 
 
 @pytest.mark.parametrize(
@@ -96,86 +92,74 @@ async def test_messages_under_way_at_once_have_references_of_their_own(each: Sen
         (Broken.ANOTHER_COMMAND, Outcome.UNKNOWN, "", "the SMSC sent an unexpected answer", False),
     ],
 )
-async def test_only_a_definite_no_of_the_smsc_is_a_refusal(
-    each: Sending, reply: int | Broken, outcome: Outcome, code: str, reason: str, *, is_fault: bool
+async def test_only_a_definite_error_of_the_smsc_is_a_refusal(
+    esme: Esme, reply: int | Broken, outcome: Outcome, code: str, reason: str, *, is_fault: bool
 ) -> None:
-    each.smsc.replies.append(reply)
+    esme.smsc.replies.append(reply)
 
-    result = await each.send()
+    result = await esme.send()
 
     assert (result.outcome, result.code, result.reason) == (outcome, code, reason)
     assert result.network_fault is is_fault
-    assert len(each.smsc.submits) == 1
-    assert each.events.parts == []
+    assert len(esme.smsc.submits) == 1
+    assert esme.events.parts == []
 
 
 @pytest.mark.parametrize("reply", [Broken.CLOSE, Broken.RESET, Broken.HALF_ANSWER])
 async def test_a_lost_answer_is_unknown_and_the_message_is_never_sent_again(
-    each: Sending,
-    reply: Broken,
+    esme: Esme, reply: Broken
 ) -> None:
-    each.smsc.replies.append(reply)
+    esme.smsc.replies.append(reply)
 
-    result = await each.send()
+    result = await esme.send()
     assert (result.outcome, result.network_fault) == (Outcome.UNKNOWN, True)
-    await each.pass_pause()
-    await until(lambda: len(each.smsc.binds) > 1)
-    await each.bound()
+    await esme.pass_pause()
+    await until(lambda: len(esme.smsc.binds) > 1)
+    await esme.bound()
 
-    assert len(each.smsc.submits) == 1
+    assert len(esme.smsc.submits) == 1
 
 
-async def test_a_lost_connection_is_one_network_fault_for_all_that_wait_for_an_answer(
-    each: Sending,
-) -> None:
-    each.smsc.replies.extend([Broken.SILENCE] * 6)
-    submitting = [each.begin() for _ in range(6)]
-    await until(lambda: each.smsc.silences == 6)
-    each.smsc.drop()
+async def test_a_lost_connection_is_one_network_fault_for_all_waiting_submits(esme: Esme) -> None:
+    esme.smsc.replies.extend([Broken.SILENCE] * 6)
+    submitting = [esme.begin() for _ in range(6)]
+    await until(lambda: esme.smsc.silences == 6)
+    esme.smsc.drop()
     results = await asyncio.gather(*submitting)
 
     assert {result.outcome for result in results} == {Outcome.UNKNOWN}
     assert [result.network_fault for result in results].count(True) == 1
 
 
-async def test_an_answer_that_takes_too_long_is_unknown_and_still_counts_when_it_comes(
-    each: Sending,
-) -> None:
-    each.smsc.replies.append(Broken.SILENCE)
-    submitting = each.begin()
-    await until(lambda: each.smsc.silences)
-    each.clock.advance(TIMEOUT_S)
+async def test_a_late_answer_is_unknown_and_still_counts_when_it_comes(esme: Esme) -> None:
+    submitting = await esme.begin_unanswered()
+    esme.clock.advance(TIMEOUT_S)
     result = await submitting
     assert (result.outcome, result.reason) == (Outcome.UNKNOWN, "no answer within 10 s")
-    assert each.events.parts == []
+    assert esme.events.parts == []
 
-    each.smsc.ids.append("77")
-    each.clock.advance(5)
-    each.smsc.answer_late()
-    await until(lambda: each.events.parts)
+    esme.smsc.ids.append("77")
+    esme.clock.advance(5)
+    esme.smsc.answer_late()
+    await until(lambda: esme.events.parts)
 
-    assert each.events.parts == [MessagePart("testnet", "A1", 1, 1, "77")]
-    assert len(each.smsc.submits) == 1
-    told = [(exchange.duration_ms, exchange.answer_body) for exchange in each.events.exchanges]
-    assert told == [(10_000, ""), (15_000, "ESME_ROK 77")]
+    assert esme.events.parts == [MessagePart("testnet", "A1", 1, 1, "77")]
+    assert len(esme.smsc.submits) == 1
+    journal = [(exchange.duration_ms, exchange.answer_body) for exchange in esme.events.exchanges]
+    assert journal == [(10_000, ""), (15_000, "ESME_ROK 77")]
 
 
-async def test_a_refusal_that_comes_too_late_fails_the_message(each: Sending) -> None:
-    each.smsc.replies.append(Broken.SILENCE)
-    submitting = each.begin()
-    await until(lambda: each.smsc.silences)
-    each.clock.advance(TIMEOUT_S)
+async def test_a_refusal_that_comes_too_late_fails_the_message(esme: Esme) -> None:
+    submitting = await esme.begin_unanswered()
+    esme.clock.advance(TIMEOUT_S)
     await submitting
 
-    each.smsc.answer_late(RINVDSTADR)
-    await until(lambda: each.events.notifications)
+    esme.smsc.answer_late(RINVDSTADR)
+    await until(lambda: esme.events.notifications)
 
-    (notification,) = each.events.notifications
-    assert (notification.outcome, notification.attempt_id, notification.reason) == (
-        Outcome.FAILED,
-        "A1",
-        "ESME_RINVDSTADR",
-    )
+    (notification,) = esme.events.notifications
+    assert (notification.outcome, notification.attempt_id) == (Outcome.FAILED, "A1")
+    assert notification.reason == "ESME_RINVDSTADR"
 
 
 @pytest.mark.parametrize(
@@ -187,13 +171,13 @@ async def test_a_refusal_that_comes_too_late_fails_the_message(each: Sending) ->
         (RTHROTTLED, "ESME_RTHROTTLED", True),
     ],
 )
-async def test_an_smsc_that_does_not_take_the_account_is_no_network_fault(
+async def test_a_refused_bind_is_a_network_fault_unless_the_account_is_wrong(
     status: int, name: str, *, is_fault: bool
 ) -> None:
     smsc = FakeSmsc()
     smsc.bind_status = status
-    async with smsc.running(), sending(smsc) as each:
-        result = await each.send()
+    async with smsc.running(), esme_at(smsc) as esme:
+        result = await esme.send()
 
     assert (result.outcome, result.network_fault) == (Outcome.NOT_SENT, is_fault)
     assert result.reason == f"the SMSC refuses the bind: {name}"
@@ -201,130 +185,124 @@ async def test_an_smsc_that_does_not_take_the_account_is_no_network_fault(
 
 @pytest.mark.parametrize("status", [RTHROTTLED, RMSGQFUL])
 async def test_a_throttled_message_is_sent_again_after_pauses_that_double(
-    each: Sending, status: int
+    esme: Esme, status: int
 ) -> None:
-    each.smsc.replies.extend([status] * 3)
-    submitting = each.begin()
-    pauses = [await each.pass_pause() for _ in range(3)]
+    esme.smsc.replies.extend([status] * 3)
+    submitting = esme.begin()
+    pauses = [await esme.pass_pause() for _ in range(3)]
     result = await submitting
 
     assert result.outcome is Outcome.PENDING
-    assert len(each.smsc.submits) == 4
+    assert len(esme.smsc.submits) == 4
     assert pauses == [1, 2, 4]
 
 
 async def test_a_message_that_is_throttled_for_too_long_is_refused() -> None:
-    async with sending_to_fake(throttled_for_s=5) as each:
-        each.smsc.replies.extend([RTHROTTLED] * 3)
-        submitting = each.begin()
+    async with esme_at_fake(throttled_for_s=5) as esme:
+        esme.smsc.replies.extend([RTHROTTLED] * 3)
+        submitting = esme.begin()
         for _ in range(2):
-            await each.pass_pause()
+            await esme.pass_pause()
         result = await submitting
 
     assert (result.outcome, result.code) == (Outcome.REFUSED, "429")
     assert result.reason == "ESME_RTHROTTLED"
-    assert len(each.smsc.submits) == 3
+    assert len(esme.smsc.submits) == 3
 
 
-async def test_only_a_throttled_part_of_a_long_message_is_sent_again(each: Sending) -> None:
-    each.smsc.replies.extend([0, RTHROTTLED])
-    submitting = each.begin(long_sms(3))
-    await each.pass_pause()
+async def test_only_a_throttled_part_of_a_long_message_is_sent_again(esme: Esme) -> None:
+    esme.smsc.replies.extend([0, RTHROTTLED])
+    submitting = esme.begin(long_sms(3))
+    await esme.pass_pause()
     result = await submitting
 
     assert result.outcome is Outcome.PENDING
-    assert [submit.short_message[5] for submit in each.smsc.submits] == [1, 2, 2, 3]
+    assert [submit.short_message[5] for submit in esme.smsc.submits] == [1, 2, 2, 3]
 
 
-async def test_a_part_that_is_refused_after_others_were_taken_fails_the_message(
-    each: Sending,
-) -> None:
-    each.smsc.replies.extend([0, RINVDSTADR])
+async def test_a_refused_part_after_others_were_taken_fails_the_message(esme: Esme) -> None:
+    esme.smsc.replies.extend([0, RINVDSTADR])
 
-    result = await each.smpp.submit(long_sms(3))
+    result = await esme.adapter.submit(long_sms(3))
 
     assert (result.outcome, result.reason) == (Outcome.FAILED, "part 2 of 3: ESME_RINVDSTADR")
-    assert len(each.smsc.submits) == 2
+    assert len(esme.smsc.submits) == 2
 
 
-async def test_a_bind_that_drops_in_a_long_message_leaves_it_unknown_and_sends_the_rest(
-    each: Sending,
-) -> None:
-    each.smsc.replies.extend([0, Broken.CLOSE])
-    submitting = each.begin(long_sms(3))
-    await each.pass_pause()
+async def test_a_long_message_whose_bind_drops_is_unknown_and_its_rest_is_sent(esme: Esme) -> None:
+    esme.smsc.replies.extend([0, Broken.CLOSE])
+    submitting = esme.begin(long_sms(3))
+    await esme.pass_pause()
     result = await submitting
 
-    assert [submit.short_message[5] for submit in each.smsc.submits] == [1, 2, 3]
+    assert [submit.short_message[5] for submit in esme.smsc.submits] == [1, 2, 3]
     assert (result.outcome, result.network_id) == (Outcome.UNKNOWN, "1")
     assert result.reason == "part 2 of 3: the SMSC ended the connection"
-    assert [part.number for part in each.events.parts] == [1, 3]
+    assert [part.number for part in esme.events.parts] == [1, 3]
 
 
 async def test_a_long_message_whose_rest_cannot_be_sent_fails() -> None:
-    async with sending_to_fake(reconnect_after_s=60) as each:
-        each.smsc.replies.extend([0, RTHROTTLED])
-        submitting = each.begin(long_sms(3))
-        await until(lambda: 1 in each.clock.waiting)
-        each.smsc.drop()
-        await until(lambda: any(seconds > 30 for seconds in each.clock.waiting))
-        await each.pass_pause()
-        await until(lambda: each.clock.limits)
-        each.clock.advance(TIMEOUT_S)
+    async with esme_at_fake(reconnect_after_s=60) as esme:
+        esme.smsc.replies.extend([0, RTHROTTLED])
+        submitting = esme.begin(long_sms(3))
+        await until(lambda: 1 in esme.clock.waiting)
+        esme.smsc.drop()
+        await until(lambda: any(seconds > 30 for seconds in esme.clock.waiting))
+        await esme.pass_pause()
+        await until(lambda: esme.clock.limits)
+        esme.clock.advance(TIMEOUT_S)
         result = await submitting
 
     assert result.outcome is Outcome.FAILED
     assert result.reason == "part 2 of 3: the SMSC ended the connection"
-    assert [submit.short_message[5] for submit in each.smsc.submits] == [1, 2]
+    assert [submit.short_message[5] for submit in esme.smsc.submits] == [1, 2]
 
 
-async def test_no_more_parts_than_the_window_await_their_answer() -> None:
-    async with sending_to_fake(window=2) as each:
-        each.smsc.replies.extend([Broken.SILENCE] * 2)
-        submitting = [each.begin() for _ in range(5)]
-        await until(lambda: each.smsc.silences == 2)
+async def test_at_most_as_many_parts_as_the_window_await_their_answers() -> None:
+    async with esme_at_fake(window=2) as esme:
+        esme.smsc.replies.extend([Broken.SILENCE] * 2)
+        submitting = [esme.begin() for _ in range(5)]
+        await until(lambda: esme.smsc.silences == 2)
         await turns(50)
-        assert len(each.smsc.submits) == 2
+        assert len(esme.smsc.submits) == 2
 
-        each.smsc.answer_late()
+        esme.smsc.answer_late()
         results = await asyncio.gather(*submitting)
 
     assert {result.outcome for result in results} == {Outcome.PENDING}
-    assert len(each.smsc.submits) == 5
+    assert len(esme.smsc.submits) == 5
 
 
 @pytest.mark.parametrize("sender_id", ["Café", "a\0b", "1" * 30])
-async def test_a_sender_that_smpp_cannot_carry_is_not_sent(each: Sending, sender_id: str) -> None:
-    result = await each.send(sender_id=sender_id)
+async def test_a_sender_that_smpp_cannot_carry_is_not_sent(esme: Esme, sender_id: str) -> None:
+    result = await esme.send(sender_id=sender_id)
 
     assert (result.outcome, result.network_fault) == (Outcome.NOT_SENT, False)
     assert "sender_id has" in result.reason
-    assert each.smsc.submits == []
+    assert esme.smsc.submits == []
 
 
 async def test_the_journal_has_each_part_without_the_text_and_no_secret(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    async with sending_to_fake() as each:
-        each.smsc.replies.extend([0, RINVDSTADR])
-        await each.smpp.submit(long_sms(2))
+    async with esme_at_fake() as esme:
+        esme.smsc.replies.extend([0, RINVDSTADR])
+        await esme.adapter.submit(long_sms(2))
 
-    first, second = each.events.exchanges
+    first, second = esme.events.exchanges
     assert (first.purpose, first.attempt_id, first.method) == ("submit", "A1", "SUBMIT_SM")
     assert json.loads(first.request_body)["part"] == 1
     assert (first.answer_body, second.answer_body) == ("ESME_ROK 1", "ESME_RINVDSTADR")
-    assert "abcabc" not in repr(each.events.exchanges)
-    assert PASSWORD not in repr(each.events.exchanges) + caplog.text + repr(each.smpp)
+    assert "abcabc" not in repr(esme.events.exchanges)
+    assert PASSWORD not in repr(esme.events.exchanges) + caplog.text + repr(esme.adapter)
 
 
-async def test_close_unbinds_and_ends_what_waits_as_unknown(each: Sending) -> None:
-    each.smsc.replies.append(Broken.SILENCE)
-    submitting = each.begin()
-    await until(lambda: each.smsc.silences)
+async def test_close_unbinds_and_ends_waiting_submits_as_unknown(esme: Esme) -> None:
+    submitting = await esme.begin_unanswered()
 
-    await each.smpp.close()
+    await esme.adapter.close()
 
     assert (await submitting).outcome is Outcome.UNKNOWN
-    await until(lambda: 0x06 in each.smsc.came)
-    assert (await each.smpp.submit(sms())).outcome is Outcome.NOT_SENT
+    await until(lambda: 0x06 in esme.smsc.came)
+    assert (await esme.adapter.submit(sms())).outcome is Outcome.NOT_SENT

@@ -1,4 +1,4 @@
-"""An SMSC that does not read what we send makes no memory of ours grow (D39)."""
+"""An SMSC that does not read what we send does not make our memory grow (D39)."""
 
 import asyncio
 import socket
@@ -8,56 +8,54 @@ import pytest
 from sandbox_sim.networks.smpp.connection import NoSmppResponse
 from sandbox_sim.records.reports import Outcome
 from tests.networks.smpp.fake_smsc import ENQUIRE_LINK, written
-from tests.networks.smpp.network import TIMEOUT_S, Sending, until
+from tests.networks.smpp.network import TIMEOUT_S, Esme, until
 from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
 
 
-# So many answers are more than the sockets and the buffers of both sides hold.
+# More answers than the sockets and the buffers of both sides hold.
 MANY, SMALL = 60_000, 4096
 
-# From here on asyncio calls a buffer of a transport full.
+# The size from which asyncio calls the buffer of a transport full.
 HIGH_WATER = 64 * 1024
 
 
-def stop_reading(each: Sending) -> asyncio.Transport:
-    """Let the SMSC read no more; returns our end of the connection."""
-    connection = each.smpp._link._connection
+def stop_reading(esme: Esme) -> asyncio.Transport:
+    """Stop the SMSC from reading; returns our end of the connection."""
+    connection = esme.adapter._link._connection
     assert connection is not None
     ours = connection.writer.transport
     ours.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
-    each.smsc.stop_reading()
+    esme.smsc.stop_reading()
     return ours  # type: ignore[return-value]
 
 
-async def test_requests_of_an_smsc_that_reads_no_answer_are_read_no_more(each: Sending) -> None:
-    ours = stop_reading(each)
-    each.smsc.send(written(ENQUIRE_LINK, 0, 1) * MANY)
+async def test_requests_of_an_smsc_that_reads_no_answers_are_no_longer_read(esme: Esme) -> None:
+    ours = stop_reading(esme)
+    esme.smsc.send(written(ENQUIRE_LINK, 0, 1) * MANY)
     await until(lambda: ours.get_write_buffer_size() > HIGH_WATER)
     await turns(1000)
 
     assert ours.get_write_buffer_size() < 2 * HIGH_WATER
-    each.clock.advance(TIMEOUT_S)
-    await until(lambda: not each.smpp._link._connection)
-    assert each.smpp._link.problem == "the SMSC does not read"
+    esme.clock.advance(TIMEOUT_S)
+    await until(lambda: not esme.adapter._link._connection)
+    assert esme.adapter._link.problem == "the SMSC does not read"
     assert ours.get_write_buffer_size() == 0
 
 
-async def test_a_message_to_an_smsc_that_does_not_read_is_not_sent_and_the_bind_ends(
-    each: Sending,
-) -> None:
-    ours = stop_reading(each)
-    connection = each.smpp._link._connection
+async def test_an_smsc_that_does_not_read_gets_no_message_and_loses_the_bind(esme: Esme) -> None:
+    ours = stop_reading(esme)
+    connection = esme.adapter._link._connection
     assert connection is not None
     filling = asyncio.create_task(connection.ask(lambda _: bytes(16_000_000)))
     await until(lambda: ours.get_write_buffer_size() > HIGH_WATER)
     full = ours.get_write_buffer_size()
-    submitting = each.begin()
+    submitting = esme.begin()
     await turns(100)
 
     assert ours.get_write_buffer_size() <= full
-    each.clock.advance(TIMEOUT_S)
+    esme.clock.advance(TIMEOUT_S)
     with pytest.raises(NoSmppResponse):
         await filling
     result = await submitting

@@ -20,7 +20,6 @@ from sandbox_sim.records.exchanges import Scrubber
 
 pytestmark = pytest.mark.decision("D38", "D39")
 
-
 SECRET = "canary-secret-key-91"
 
 REQUEST = {
@@ -64,7 +63,7 @@ def test_a_replaced_number_keeps_its_first_digits_and_the_last_one() -> None:
     ]
 
 
-def test_what_another_cassette_has_stands_for_nothing_else() -> None:
+def test_a_replacement_of_another_cassette_is_not_used_again() -> None:
     replace = replacements(taken='"customer_number": "0244000016", "transaction_id": "T-1"')
 
     assert replace.document(REQUEST)["customer_number"] == "0244000026"
@@ -134,7 +133,7 @@ def test_a_file_is_read_as_it_was_written_with_amounts_to_the_last_digit(tmp_pat
         (written(CASSETTE).replace("12", '"soon"'), "is not a cassette: "),
     ],
 )
-def test_a_file_that_is_no_cassette_is_named(tmp_path: Path, text: str, says: str) -> None:
+def test_a_file_that_is_not_a_cassette_is_named(tmp_path: Path, text: str, says: str) -> None:
     file = tmp_path / "1.json"
     file.write_text(text, "utf-8")
 

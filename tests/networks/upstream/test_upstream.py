@@ -34,7 +34,6 @@ from tests.records.samples import NOON, SETTLED, transaction
 
 pytestmark = pytest.mark.decision("D39")
 
-
 SETTINGS = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
 
 
@@ -55,7 +54,9 @@ def raw(body: bytes, signature: str | None = None) -> RawNotification:
 @pytest.mark.parametrize(
     "operation", sorted({Operation.COLLECT, Operation.DEPOSIT, Operation.PAYOUT, Operation.BILL})
 )
-async def test_a_payment_through_a_gateway_of_ours(sandbox: Sandbox, operation: Operation) -> None:
+async def test_a_payment_succeeds_through_a_sandbox_gateway(
+    sandbox: Sandbox, operation: Operation
+) -> None:
     asked = request(operation, notification_url=sandbox.inbox_url("A1"))
     async with opened(sandbox.url) as network:
         taken = await network.submit(asked)
@@ -64,17 +65,18 @@ async def test_a_payment_through_a_gateway_of_ours(sandbox: Sandbox, operation: 
         decided = await network.status(query(asked))
         (message,) = await sandbox.inbox("A1")
         came = raw(message["body"].encode(), message["headers"][SIGNATURE_HEADER.lower()])
-        (told,) = network.parse(came)
+        (notification,) = network.parse(came)
 
         assert (taken.outcome, pending.outcome) == (Outcome.PENDING, Outcome.PENDING)
         assert decided.outcome is Outcome.SUCCEEDED
         assert network.verify(came)
-        assert (told.outcome, told.attempt_id, told.reference) == (Outcome.SUCCEEDED, "A1", "R1")
-        assert told.echo == Echo("R1", Decimal("10.50"))
-        assert told.network_id == decided.network_id
+        assert (notification.outcome, notification.attempt_id) == (Outcome.SUCCEEDED, "A1")
+        assert notification.reference == "R1"
+        assert notification.echo == Echo("R1", Decimal("10.50"))
+        assert notification.network_id == decided.network_id
 
 
-async def test_an_sms_through_a_gateway_of_ours(sandbox: Sandbox) -> None:
+async def test_an_sms_succeeds_or_fails_through_a_sandbox_gateway(sandbox: Sandbox) -> None:
     sent = request(Operation.SMS, amount=Decimal(1), currency="SMS", nw="", text="Hello")
     asked = replace(sent, sender_id="Shop", party="233244000001")
     refunded = replace(asked, reference="R2", party="233244000009")
@@ -96,7 +98,7 @@ async def test_an_sms_through_a_gateway_of_ours(sandbox: Sandbox) -> None:
     assert (lost.outcome, lost.found) == (Outcome.UNKNOWN, True)
 
 
-async def test_airtime_and_a_card_through_a_gateway_of_ours(start_sandbox: StartSandbox) -> None:
+async def test_a_sandbox_gateway_takes_airtime_and_a_card(start_sandbox: StartSandbox) -> None:
     there = await start_sandbox(sandbox_card_entry=True)
     async with opened(there.url) as network:
         airtime = await network.submit(request(Operation.AIRTIME))
@@ -106,7 +108,7 @@ async def test_airtime_and_a_card_through_a_gateway_of_ours(start_sandbox: Start
         assert card.redirect_url.startswith(there.url)
 
 
-async def test_what_the_other_gateway_refuses_is_refused_in_the_same_code(sandbox: Sandbox) -> None:
+async def test_a_refusal_of_the_other_gateway_keeps_its_code(sandbox: Sandbox) -> None:
     message = request(Operation.SMS, amount=Decimal(1), nw="", sender_id="")
     stranger = replace(message, sender_id="Shop", party="233540010000", reference="R2")
     async with opened(sandbox.url) as network:
@@ -129,7 +131,9 @@ async def test_what_the_other_gateway_refuses_is_refused_in_the_same_code(sandbo
         (404, False, "the network does not know this address; correct base_url"),
     ],
 )
-async def test_a_gateway_is_healthy_if_it_knows_us(status: int, words: str, *, is_ok: bool) -> None:
+async def test_a_gateway_is_healthy_if_it_accepts_the_client(
+    status: int, words: str, *, is_ok: bool
+) -> None:
     server = FaultServer(lambda _: None, lambda _: reply(status, "400"), lambda _: reply(200, ""))
     async with server.running(), opened(server.url) as network:
         health = await network.health()
@@ -176,9 +180,7 @@ async def answered(
         (HttpReply(202, b'{"response_code": 202}'), Outcome.UNKNOWN, ""),
     ],
 )
-async def test_only_a_listed_answer_is_believed(
-    answer: HttpReply, outcome: Outcome, code: str
-) -> None:
+async def test_only_a_listed_answer_counts(answer: HttpReply, outcome: Outcome, code: str) -> None:
     result, _ = await answered(answer)
 
     assert isinstance(result, SubmitResult)
@@ -193,7 +195,9 @@ async def test_only_a_listed_answer_is_believed(
     ],
     ids=["of our account or the load", "of the request"],
 )
-async def test_which_refusals_may_pass(may_pass: bool, codes: list[str]) -> None:
+async def test_a_refusal_may_pass_unless_the_request_is_its_reason(
+    may_pass: bool, codes: list[str]
+) -> None:
     for code in codes:
         result, _ = await answered(reply(200, code), repeated=True)
 
@@ -201,7 +205,7 @@ async def test_which_refusals_may_pass(may_pass: bool, codes: list[str]) -> None
         assert result.report.may_pass is may_pass, code
 
 
-async def test_a_duplicate_of_our_own_request_is_there_and_asked_for() -> None:
+async def test_a_duplicate_of_our_own_request_is_unknown() -> None:
     result, _ = await answered(reply(200, "219"), repeated=True)
 
     assert result.outcome is Outcome.UNKNOWN
@@ -217,7 +221,7 @@ async def test_a_duplicate_of_our_own_request_is_there_and_asked_for() -> None:
         ("004", Outcome.UNKNOWN, False),
     ],
 )
-async def test_the_status_of_the_other_gateway(
+async def test_each_status_of_the_other_gateway_has_its_outcome(
     status: str, outcome: Outcome, cancelled: bool
 ) -> None:
     record = {"transaction_id": "R1", "status": status, "status_desc": "said"}
@@ -239,7 +243,7 @@ async def test_the_status_of_the_other_gateway(
         ("404", 100_000, {}, False),
     ],
 )
-async def test_027_says_that_a_payment_is_unknown_only_while_it_cannot_be_forgotten(
+async def test_027_means_not_found_only_while_the_payment_cannot_be_forgotten(
     code: str, age_s: float | None, settings: dict[str, Any], found: bool
 ) -> None:
     now = VirtualClock().now()
@@ -251,7 +255,7 @@ async def test_027_says_that_a_payment_is_unknown_only_while_it_cannot_be_forgot
     assert result == StatusResult(Outcome.UNKNOWN, found=found, reason="said")
 
 
-def test_a_request_may_be_repeated_within_ten_minutes_where_repeats_are_rejected() -> None:
+def test_a_request_may_be_repeated_for_ten_minutes_if_duplicates_are_rejected() -> None:
     def within(**settings: Any) -> timedelta | None:
         made = upstream({"base_url": "http://127.0.0.1:9", **SETTINGS, **settings}, environment())
         return made.capabilities.repeats_within
@@ -261,7 +265,7 @@ def test_a_request_may_be_repeated_within_ten_minutes_where_repeats_are_rejected
     assert within(repeats_within_s=60) is None
 
 
-async def test_the_client_s_fields_go_on_and_the_callback_comes_to_us() -> None:
+async def test_the_fields_of_the_client_are_sent_with_our_callback_address() -> None:
     _, (sent,) = await answered(reply(202, "202"))
 
     assert sent.path == "/make_payment"
@@ -283,7 +287,7 @@ async def test_the_client_s_fields_go_on_and_the_callback_comes_to_us() -> None:
 
 
 @pytest.mark.parametrize("operation", [Operation.BILL, Operation.AIRTIME])
-async def test_a_currency_that_the_interface_cannot_say_is_not_sent(operation: Operation) -> None:
+async def test_a_currency_the_interface_cannot_express_is_not_sent(operation: Operation) -> None:
     result, sent = await answered(reply(202, "202"), operation=operation, currency="EUR")
 
     assert (result.outcome, sent) == (Outcome.NOT_SENT, [])
@@ -301,14 +305,14 @@ def test_a_callback_in_every_profile_is_read(profile: Profile, status: Status) -
     network = upstream({"base_url": "http://127.0.0.1:9", **SETTINGS}, environment())
     came = raw(callback.body.encode(), callback.signature)
 
-    (told,) = network.parse(came)
+    (notification,) = network.parse(came)
 
     assert network.verify(came)
     succeeded = status is Status.SUCCESSFUL
-    assert told.outcome is (Outcome.SUCCEEDED if succeeded else Outcome.FAILED)
-    assert told.cancelled is (status is Status.CANCELLED)
-    assert (told.echo.reference, told.echo.amount) == ("R1", Decimal("10.5"))
-    assert told.network_id == "12345678901"
+    assert notification.outcome is (Outcome.SUCCEEDED if succeeded else Outcome.FAILED)
+    assert notification.cancelled is (status is Status.CANCELLED)
+    assert (notification.echo.reference, notification.echo.amount) == ("R1", Decimal("10.5"))
+    assert notification.network_id == "12345678901"
     with pytest.raises(UnreadableNotification, match="names no transaction"):
         network.parse(raw(b'{"amount": "1"}'))
 
@@ -323,9 +327,7 @@ def test_a_callback_in_every_profile_is_read(profile: Profile, status: Status) -
         ({**SETTINGS, "base_url": "http://127.0.0.1:9", "repeats_within_s": "x"}, "repeats_within"),
     ],
 )
-def test_settings_that_are_wrong_are_named_and_not_shown(
-    settings: dict[str, Any], named: str
-) -> None:
+def test_a_wrong_setting_is_named_without_its_value(settings: dict[str, Any], named: str) -> None:
     with pytest.raises(NetworkConfigError, match=named) as raised:
         upstream(settings, environment())
 
@@ -333,7 +335,7 @@ def test_settings_that_are_wrong_are_named_and_not_shown(
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 900, 86_400, float("nan"), float("inf")])
-def test_a_window_of_repeats_in_which_the_other_side_forgets_is_refused(seconds: float) -> None:
+def test_a_window_of_repeats_in_which_the_other_gateway_forgets_is_refused(seconds: float) -> None:
     settings = {**SETTINGS, "base_url": "http://127.0.0.1:9", "repeats_within_s": seconds}
 
     with pytest.raises(NetworkConfigError) as raised:
