@@ -1,7 +1,8 @@
-"""`make check`: finds turns of phrase that a reader stumbles over, in the product and the docs.
+"""`make check`: finds turns of phrase that a reader stumbles over, in the code and the docs.
 
-It reads the string literals, docstrings and comments of `sandbox_sim`, its templates and cases, and
-README.md and docs. Each find is a line `file:line: phrase: what to write`.
+It reads the string literals, docstrings, comments and names of functions and classes of the
+product, the tests and the tools, the templates and cases, and README.md and docs. Each find is a
+line `file:line: phrase: what to write`.
 """
 
 import ast
@@ -34,10 +35,13 @@ PATTERNS: Final = tuple(
         (r"\bbut for (?:the|those|what|one|its|a)\b", "except for …"),
         (r"\bonce only\b", "only once"),
         (r"\bwhatever the routes\b", "for any routes"),
+        (r"\bnobody\b", "no one, or what is missing"),
+        (r"\bas ever\b", "as before"),
         (r"\b(?:after|for|within|in) so (?:many|much|long)\b(?! as\b| that\b)", "this many …"),
         (r"\bwhere (?:it has|it is|there are|there is) (?:none|not|one|some)\b", "if …"),
     )
 )
+_CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _THERE: Final = re.compile(r"\bthere\s+\Z", re.IGNORECASE)
 
 
@@ -50,8 +54,10 @@ def finds(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def python_texts(source: str) -> Iterator[tuple[int, str]]:
-    """The string literals and the comments of a module, each with its first line from 1."""
+    """String literals, names of functions and classes, and comments, with the first line from 1."""
     for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, _CAPITAL.sub(" ", node.name).replace("_", " ")
         if isinstance(node, ast.JoinedStr):
             parts = (part.value for part in node.values if isinstance(part, ast.Constant))
             yield node.lineno, "…".join(map(str, parts))
@@ -70,7 +76,7 @@ def python_texts(source: str) -> Iterator[tuple[int, str]]:
 def finds_in(file: Path) -> Iterator[str]:
     """A line for each find in a file."""
     source = file.read_text(encoding="utf-8")
-    if file.suffix == ".html":  # `is none` of a template is code
+    if file.suffix == ".html":  # the tests of a template are code
         source = re.sub(r"\{[{%].*?[}%]\}", "", source)
     texts = python_texts(source) if file.suffix == ".py" else [(1, source)]
     for begins, text in texts:
@@ -84,6 +90,8 @@ def files() -> Iterator[Path]:
     yield from (ROOT / "docs").rglob("*.md")
     for suffix in ("py", "html", "toml"):
         yield from (ROOT / "sandbox_sim").rglob(f"*.{suffix}")
+    for folder in ("tests", "attack", "bench", "chaos", "mutate"):
+        yield from (ROOT / folder).rglob("*.py")
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def test_sms_is_queued_then_sent_or_refunded(server: Server) -> None:
 
 
 def test_a_notification_for_an_unknown_network_is_404(server: Server) -> None:
-    status, answer = server.ask("POST", "/_networks/nobody/A1", {})
+    status, answer = server.ask("POST", "/_networks/unknown/A1", {})
     assert (status, answer["error"]["code"]) == (404, "not_found")
     assert server.ask("PUT", "/_networks/staging/A1", {}) == (200, {})
 
@@ -185,7 +185,7 @@ class TestControl:
         shown = [server.ask("GET", path + query)[1]["mode"] for query in ("", "?mode=P", "?mode=S")]
 
         assert shown == ["S", "P", "S"]
-        assert server.ask("GET", "/_sandbox/transactions/55/nobody?mode=P")[0] == 404
+        assert server.ask("GET", "/_sandbox/transactions/55/unknown?mode=P")[0] == 404
 
 
 def test_a_payment_is_charged_once_if_a_crash_comes_before_its_result_is_recorded(

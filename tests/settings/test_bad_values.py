@@ -82,7 +82,7 @@ REFUSED: list[tuple[str, str, tuple[str, ...]]] = [
     ("store", f"{STORES} sqlite:/var/lib/x.db?", ("/var/lib/x.db",)),
     ("store", f"{STORES} sqlite:x.sqlite3?", ("x.sqlite3",)),
     ("store", f"{STORES} memory:?", ("mem",)),
-    ("store", "must be a path whose home folder (~) exists", ("sqlite:~nobody-of-this-name/x",)),
+    ("store", "must be a path whose home folder (~) exists", ("sqlite:~unknown-user/x",)),
     ("store", "must not contain a NUL character", ("sqlite:a\x00b",)),
     (
         "public_url",
