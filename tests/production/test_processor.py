@@ -203,6 +203,32 @@ async def test_five_faults_open_the_breaker_and_the_next_payment_is_500(desk: De
     assert not await desk.has_transaction("T9")
 
 
+async def test_a_payment_skips_a_network_whose_breaker_is_open(desk: Desk) -> None:
+    desk.first.results.extend([NOT_SENT] * 5)
+    await desk.fund_airtime("100")
+    for number in range(5):
+        await desk.pay(operation=Operation.AIRTIME, transaction_id=f"T{number}")
+    desk.second.submits.clear()
+
+    reply = await desk.pay(operation=Operation.AIRTIME, transaction_id="T9")
+
+    assert (reply.code, len(desk.first.submits), len(desk.second.submits)) == ("202", 5, 1)
+    attempt = await desk.attempt(await desk.transaction("T9"))
+    assert (attempt.network, attempt.number) == ("second", 1)
+
+
+@pytest.mark.parametrize(
+    ("operation", "code"), [(Operation.CARD, "000"), (Operation.COLLECT, "202")]
+)
+async def test_only_a_card_payment_is_answered_with_a_redirect_url(
+    desk: Desk, operation: Operation, code: str
+) -> None:
+    page = "https://network.test/pay/1"
+    reply = await desk.pay(SubmitResult(Outcome.PENDING, redirect_url=page), operation=operation)
+
+    assert (reply.code, reply.fields) == (code, {"redirect_url": page} if code == "000" else None)
+
+
 @pytest.mark.decision("D32")
 async def test_a_currency_that_no_network_takes_is_500_and_named(desk: Desk) -> None:
     reply = await desk.pay(currency_code="USD")

@@ -270,9 +270,11 @@ def test_a_late_success_of_another_amount_contradicts_a_failure(final: Outcome) 
 def test_other_reports_with_different_fields_give_a_final_attempt_a_mismatch(
     fields: dict[str, Any], reported: Report
 ) -> None:
-    judged = apply(attempt(**{"outcome": Outcome.FAILED, **fields}), reported, TERMS, LATER)
+    ended = attempt(**{"outcome": Outcome.FAILED, **fields})
+    judged = apply(ended, reported, TERMS, LATER)
 
     assert (judged.change, judged.attempt.contradiction) == (Change.MISMATCH, "")
+    assert judged.attempt.next_ask_at == ended.next_ask_at  # no further status query
 
 
 @pytest.mark.parametrize("operation", SPENDING)
