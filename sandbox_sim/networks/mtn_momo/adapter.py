@@ -23,7 +23,7 @@ from sandbox_sim.networks.http_client import (
     submitted,
 )
 from sandbox_sim.networks.mtn_momo import messages
-from sandbox_sim.networks.mtn_momo.messages import is_of_one_request
+from sandbox_sim.networks.mtn_momo.messages import is_about_one_request
 from sandbox_sim.networks.mtn_momo.settings import (
     COLLECTION,
     DISBURSEMENT,
@@ -141,13 +141,13 @@ class MtnMomo:
             return SubmitResult(Outcome.NOT_SENT, reason=token.problem, network_fault=fault)
         answer = await self._send(product, request, token, ends_at)
         if isinstance(answer, HttpAnswer) and answer.status == 401:
-            renewed = await product.tokens.get(self._left(ends_at), refused=token)
+            renewed = await product.tokens.get(self._remaining(ends_at), refused=token)
             if isinstance(renewed, NoToken):
-                refused = self._read(answer)
+                refused = self._submit_result(answer)
                 return replace(refused, reason=f"{refused.reason}; {renewed.problem}")
             answer = await self._send(product, request, renewed, ends_at)
-        result = submitted(answer, self._read)
-        if isinstance(answer, HttpAnswer) and is_of_one_request(document_of(answer.body)):
+        result = submitted(answer, self._submit_result)
+        if isinstance(answer, HttpAnswer) and is_about_one_request(document_of(answer.body)):
             # MTN sends HTTP 500 for a payer without an account; the circuit breaker ignores it.
             return replace(result, network_fault=False)
         return result
@@ -198,7 +198,7 @@ class MtnMomo:
             return Health(ok=False, detail="; ".join(problems))
         return Health(ok=True, detail=f"gives tokens for {' and '.join(self._products)}")
 
-    def _read(self, answer: HttpAnswer) -> SubmitResult:
+    def _submit_result(self, answer: HttpAnswer) -> SubmitResult:
         result = messages.submit_result(answer.status, answer.body)
         return replace(result, reason=self.scrubber.text(result.reason))
 
@@ -220,7 +220,7 @@ class MtnMomo:
             headers,
             messages.payment(request, product.party),
             attempt_id=request.attempt_id,
-            within_s=self._left(ends_at),
+            within_s=self._remaining(ends_at),
         )
 
     async def _ask(
@@ -241,7 +241,7 @@ class MtnMomo:
             return await self._ask(product, query, renewed, again=False)
         return answer
 
-    def _left(self, ends_at: float) -> float:
+    def _remaining(self, ends_at: float) -> float:
         """How much of the time is left, in seconds of real time."""
         return max(ends_at - self._clock.monotonic(), 0.0)
 
