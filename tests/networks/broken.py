@@ -447,7 +447,7 @@ class TokenDialect(UpstreamDialect):
 class NamesNoPart(Smpp):
     """Reads another identifier than the receipt has."""
 
-    async def _delivered(self, pdu: pdus.Pdu) -> int:
+    async def _on_delivery(self, pdu: pdus.Pdu) -> int:
         assert self._events is not None
         await self._events.notified(Notification(Outcome.SUCCEEDED, part_id="another"))
         return pdus.OK
@@ -456,7 +456,7 @@ class NamesNoPart(Smpp):
 class ReadsEachReceiptAsArrived(Smpp):
     """Does not look at the state of a receipt."""
 
-    async def _delivered(self, pdu: pdus.Pdu) -> int:
+    async def _on_delivery(self, pdu: pdus.Pdu) -> int:
         receipt = pdus.receipt_of(pdus.delivered(pdu))
         assert receipt is not None
         assert self._events is not None
@@ -467,6 +467,6 @@ class ReadsEachReceiptAsArrived(Smpp):
 class AcknowledgesFirst(Smpp):
     """Acknowledges a receipt, and saves it afterwards."""
 
-    async def _delivered(self, pdu: pdus.Pdu) -> int:
-        self._saving = asyncio.create_task(super()._delivered(pdu))
+    async def _on_delivery(self, pdu: pdus.Pdu) -> int:
+        self._saving = asyncio.create_task(super()._on_delivery(pdu))
         return pdus.OK

@@ -192,7 +192,7 @@ def _as_deliver_sm(pdu: Pdu) -> bytes:
     # First protocol_id, priority_flag and two times, then replace_if_present_flag, and at the end
     # sm_default_msg_id and sm_length.
     fields = addresses + esm_class + bytes(4) + registered + bytes(1) + coding + bytes(2)
-    return _written(DELIVER_SM, pdu.status, pdu.sequence, fields + pdu.octets[found.end() :])
+    return _pack(DELIVER_SM, pdu.status, pdu.sequence, fields + pdu.octets[found.end() :])
 
 
 def submit_sm(sequence: int, part: "Part") -> bytes:
@@ -217,26 +217,26 @@ def bind_transceiver(sequence: int, system_id: str, password: str, system_type: 
     """A request to send and receive over this connection."""
     texts = b"".join(text.encode("ascii") + b"\0" for text in (system_id, password, system_type))
     # Then the type and the range of our addresses, which the SMSC knows already.
-    return _written(BIND_TRANSCEIVER, OK, sequence, texts + bytes([SMPP_3_4, 0, 0, 0]))
+    return _pack(BIND_TRANSCEIVER, OK, sequence, texts + bytes([SMPP_3_4, 0, 0, 0]))
 
 
 def request(command: int, sequence: int) -> bytes:
     """A request without a body: `enquire_link` or `unbind`."""
-    return _written(command, OK, sequence)
+    return _pack(command, OK, sequence)
 
 
 def answer(pdu: Pdu, status: int = OK) -> bytes:
     """The answer to a request of the SMSC."""
     body = b"\0" if pdu.command in DELIVERIES else b""  # its message_id is not used
-    return _written(pdu.command | ANSWER, status, pdu.sequence, body)
+    return _pack(pdu.command | ANSWER, status, pdu.sequence, body)
 
 
-def not_understood(pdu: Pdu) -> bytes:
+def generic_nack(pdu: Pdu) -> bytes:
     """The answer to a request that the adapter does not know."""
-    return _written(GENERIC_NACK, INVALID_COMMAND, pdu.sequence)
+    return _pack(GENERIC_NACK, INVALID_COMMAND, pdu.sequence)
 
 
-def _written(command: int, status: int, sequence: int, body: bytes = b"") -> bytes:
+def _pack(command: int, status: int, sequence: int, body: bytes = b"") -> bytes:
     return _HEADER.pack(_HEADER.size + len(body), command, status, sequence) + body
 
 
@@ -309,17 +309,17 @@ def receipt_of(delivered: "DeliverSm") -> Receipt | None:
     if kind not in {_RECEIPT, _INTERMEDIATE} and _RECEIPTED_MESSAGE_ID not in parameters:
         return None
     text = _QUOTED.split(_text_of(delivered, parameters), maxsplit=1)[0]
-    written = _found(_STATE, text).upper()
+    written = _search(_STATE, text).upper()
     state = parameters.get(_MESSAGE_STATE, b"")
     numbered = _NUMBERED.get(state[0], "") if len(state) == 1 else ""
     outcome = _outcome(written, numbered)
     if kind == _INTERMEDIATE and outcome in {Outcome.SUCCEEDED, Outcome.FAILED}:
         outcome = Outcome.PENDING
-    error = _found(_ERROR, text)
+    error = _search(_ERROR, text)
     reason = f"{written or numbered}{f', err {error}' if error else ''}"
     return Receipt(
         outcome,
-        identifier(_found(_ID, text).encode("latin-1")),
+        identifier(_search(_ID, text).encode("latin-1")),
         identifier(parameters.get(_RECEIPTED_MESSAGE_ID, b"").partition(b"\0")[0]),
         reason if outcome is Outcome.FAILED else "",
     )
@@ -338,8 +338,8 @@ def _text_of(delivered: "DeliverSm", parameters: Mapping[int, bytes]) -> str:
 def key_of_answer(message_id: str, form: ReceiptIds) -> str:
     """The key for an identifier of `submit_sm_resp`; its receipts have the same key."""
     if form is ReceiptIds.SAME:
-        return _same(message_id)
-    return _number(message_id, 16 if form is ReceiptIds.DECIMAL_OF_HEX else 10)
+        return _normalized(message_id)
+    return _decimal(message_id, 16 if form is ReceiptIds.DECIMAL_OF_HEX else 10)
 
 
 def key_of_receipt(receipt: Receipt, form: ReceiptIds) -> str:
@@ -349,15 +349,15 @@ def key_of_receipt(receipt: Receipt, form: ReceiptIds) -> str:
     """
     if form is ReceiptIds.SAME or not receipt.written_id:
         return key_of_answer(receipt.parameter_id or receipt.written_id, form)
-    return _number(receipt.written_id, 10 if form is ReceiptIds.DECIMAL_OF_HEX else 16)
+    return _decimal(receipt.written_id, 10 if form is ReceiptIds.DECIMAL_OF_HEX else 16)
 
 
-def _same(text: str) -> str:
+def _normalized(text: str) -> str:
     """A number without leading zeros, in lower case; any other text unchanged."""
     return (text.lower().lstrip("0") or "0") if _HEX.fullmatch(text) else text
 
 
-def _number(text: str, base: int) -> str:
+def _decimal(text: str, base: int) -> str:
     """A number in decimal; any other text unchanged."""
     is_number = _HEX.fullmatch(text) if base == 16 else text.isascii() and text.isdecimal()
     return str(int(text, base)) if is_number else text
@@ -369,6 +369,6 @@ def _outcome(*states: str) -> Outcome:
     return said.pop() if len(said) == 1 else Outcome.UNKNOWN
 
 
-def _found(pattern: re.Pattern[str], text: str) -> str:
+def _search(pattern: re.Pattern[str], text: str) -> str:
     match = pattern.search(text)
     return match[1] if match else ""
