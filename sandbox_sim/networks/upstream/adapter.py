@@ -75,7 +75,7 @@ _HISTORY_LIMIT: Final = 100
 _FORGETS_AFTER_S: Final = 900
 
 
-def _remembered(seconds: float) -> float:
+def _check_repeats_within(seconds: float) -> float:
     if not 0 < seconds < _FORGETS_AFTER_S:
         raise ValueError(
             f"must be above 0 and below {_FORGETS_AFTER_S}, because the other gateway forgets a "
@@ -97,7 +97,7 @@ class UpstreamSettings(HttpAdapterSettings):
         description="The other gateway answers 219 to a repeated transaction_id, so a request "
         "whose answer was lost may be sent again.",
     )
-    repeats_within_s: Annotated[float, AfterValidator(_remembered)] = Field(
+    repeats_within_s: Annotated[float, AfterValidator(_check_repeats_within)] = Field(
         600,
         description="How long after the first request a repeat may be sent, and 027 means that the "
         "other gateway does not have the payment; later 027 is ignored.",
@@ -108,7 +108,7 @@ class UpstreamSettings(HttpAdapterSettings):
     )
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def _is_consistent(self) -> Self:
         if self.replay is not None:
             if self.record is not None:
                 raise ValueError("record and replay: only one of them can be set")
@@ -292,7 +292,7 @@ class UpstreamNetwork:
         return health_of(answer, credentials="client_key and secret_key")
 
 
-def _made(settings: UpstreamSettings, environment: NetworkEnvironment) -> UpstreamNetwork:
+def _make(settings: UpstreamSettings, environment: NetworkEnvironment) -> UpstreamNetwork:
     name, clock, timeout = environment.name, environment.clock, environment.timeout
     try:
         return UpstreamNetwork(settings, name, clock, timeout, environment.longest_pause)
@@ -303,4 +303,4 @@ def _made(settings: UpstreamSettings, environment: NetworkEnvironment) -> Upstre
 
 
 # The factory of the entry point `upstream`.
-upstream = adapter_factory(UpstreamSettings, _made)
+upstream = adapter_factory(UpstreamSettings, _make)
