@@ -57,7 +57,7 @@ def settled_by_person(
     return decided
 
 
-def as_confirmed(
+def with_confirmed_values(
     attempt: Attempt, outcome: Outcome, amount: Decimal | None, network_id: str
 ) -> Attempt:
     """The attempt with the amount and the identifier that its network confirmed to a person.
@@ -75,13 +75,13 @@ def as_confirmed(
     noted = attempt._replace(network_id=attempt.network_id or network_id)
     if amount is None or amount == attempt.moved_amount:
         return noted
-    problem = _why_not_this_amount(attempt, outcome, amount)
+    problem = _amount_problem(attempt, outcome, amount)
     if problem:
         raise IllegalSettlement(problem)
     return noted._replace(confirmed_amount=amount)
 
 
-def _why_not_this_amount(attempt: Attempt, outcome: Outcome, amount: Decimal) -> str:
+def _amount_problem(attempt: Attempt, outcome: Outcome, amount: Decimal) -> str:
     asked = plain_decimal(attempt.amount)
     if outcome is not Outcome.SUCCEEDED:
         return "an amount goes with 000: nothing moves with 001 and 003, so leave amount out"
@@ -119,7 +119,7 @@ def objection(
     outcome = decided.outcome
     said = Outcome.UNKNOWN if report is None else report.outcome
     if report is not None and said is outcome is Outcome.SUCCEEDED:
-        return _other_amount(decided, report.echo.amount)
+        return _amount_difference(decided, report.echo.amount)
     spends, until = attempt.operation in SPENDING, _given_up_at(attempt, terms)
     gives_back = spends and outcome is Outcome.FAILED
     if said is Outcome.PENDING and (gives_back or now < until):
@@ -131,19 +131,20 @@ def objection(
     return ""
 
 
-def _other_amount(decided: Attempt, there: Decimal | None) -> str:
+def _amount_difference(decided: Attempt, confirmed: Decimal | None) -> str:
     """How the decided amount differs from the one that the network confirms, in words; or empty.
 
-    there: the amount of the network. Empty if it cannot be settled, because less was set aside.
+    confirmed: the amount of the network. Empty if it cannot be settled, because less was set aside.
     """
-    if there is None or not there.is_finite() or there == decided.moved_amount:
+    if confirmed is None or not confirmed.is_finite() or confirmed == decided.moved_amount:
         return ""
-    if decided.operation in SPENDING and there > decided.amount:
+    if decided.operation in SPENDING and confirmed > decided.amount:
         return ""
-    return f"that with the amount {plain_decimal(there)}, not {plain_decimal(decided.moved_amount)}"
+    there, here = plain_decimal(confirmed), plain_decimal(decided.moved_amount)
+    return f"that with the amount {there}, not {here}"
 
 
-def words_of(network: str, report: Report | None) -> str:
+def describe_answer(network: str, report: Report | None) -> str:
     """What a network answered, in words."""
     if report is None:
         return f"network {network} cannot be asked"

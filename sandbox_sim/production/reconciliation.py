@@ -74,7 +74,7 @@ class OurAttempt(NamedTuple):
     brings_money: bool = False
 
 
-class Do(StrEnum):
+class Action(StrEnum):
     """What a person should do about a row."""
 
     SETTLE = "settle"  # decide what is open here
@@ -85,7 +85,7 @@ class Do(StrEnum):
 class NextStep(NamedTuple):
     """What to do about a row, and how, in words."""
 
-    do: Do
+    do: Action
     how: str
 
 
@@ -147,20 +147,22 @@ class _Comparison:
     def __init__(self, rows: Sequence[StatementRow], attempts: Sequence[OurAttempt]) -> None:
         self._rows = rows
         self._attempts = attempts
-        self._named: dict[str, list[OurAttempt]] = defaultdict(list)
+        self._by_identifier: dict[str, list[OurAttempt]] = defaultdict(list)
         for attempt in attempts:
             for name in {attempt.reference, attempt.network_id, attempt.transaction_id}:
-                self._named[name].append(attempt)
-        self._of = {row.line: self._candidates(row) for row in rows}
+                self._by_identifier[name].append(attempt)
+        self._candidates_by_line = {row.line: self._candidates(row) for row in rows}
         # The attempts that have a row with an amount below zero.
         self._below_zero = {
-            each.id for row in rows if row.amount < 0 for each in self._of[row.line]
+            each.id for row in rows if row.amount < 0 for each in self._candidates_by_line[row.line]
         }
         self._is_reversal = {row.line: self._reverses(row) for row in rows}
         reversals = [row for row in rows if self._is_reversal[row.line]]
-        self._taken_back = {each.id for row in reversals for each in self._of[row.line]}
+        self._taken_back = {
+            each.id for row in reversals for each in self._candidates_by_line[row.line]
+        }
         # The line that each attempt, and the reversal of each, was found in.
-        self._used: dict[tuple[str, bool], int] = {}
+        self._matched_lines: dict[tuple[str, bool], int] = {}
 
     def result(self) -> Reconciliation:
         matched: list[Pair] = []
@@ -170,14 +172,14 @@ class _Comparison:
         not_taken_back: list[Unmatched] = []
         for row in self._rows:
             is_reversal = self._is_reversal[row.line]
-            free = self._free(row, is_reversal=is_reversal)
+            free = self._unmatched_candidates(row, is_reversal=is_reversal)
             if not free:
                 into = not_taken_back if is_reversal else missing_here
                 into.append(self._unmatched(row, is_reversal=is_reversal))
                 continue
             same = [each for each in free if _agrees(row, each)]
             attempt = (same or free)[0]
-            self._used[attempt.id, is_reversal] = row.line
+            self._matched_lines[attempt.id, is_reversal] = row.line
             back = is_reversal or attempt.outcome not in _CARRIED_OUT
             agreeing = taken_back if back else matched
             (agreeing if same else different).append(Pair(row, attempt))
@@ -186,7 +188,7 @@ class _Comparison:
         )
 
     def _missing_there(self) -> Sequence[OurAttempt]:
-        named = {attempt_id for attempt_id, _ in self._used}
+        named = {attempt_id for attempt_id, _ in self._matched_lines}
         return [
             each
             for each in self._attempts
@@ -195,13 +197,13 @@ class _Comparison:
 
     def _candidates(self, row: StatementRow) -> list[OurAttempt]:
         for name in (row.reference, row.network_id, row.transaction_id):
-            if name and name in self._named:
-                return self._named[name]
+            if name and name in self._by_identifier:
+                return self._by_identifier[name]
         return []
 
     def _reverses(self, row: StatementRow) -> bool:
         """Whether a row is the reversal of a payment."""
-        found = self._of[row.line]
+        found = self._candidates_by_line[row.line]
         brings_money = any(each.brings_money for each in found)
         if any(word in row.word for word in _REVERSAL_WORDS):
             return True
@@ -211,36 +213,36 @@ class _Comparison:
             return brings_money
         return not brings_money and any(each.id in self._below_zero for each in found)
 
-    def _free(self, row: StatementRow, *, is_reversal: bool) -> list[OurAttempt]:
+    def _unmatched_candidates(self, row: StatementRow, *, is_reversal: bool) -> list[OurAttempt]:
         """The attempts that fit a row and that no earlier row matches."""
         free = []
-        for each in self._of[row.line]:
+        for each in self._candidates_by_line[row.line]:
             # A failure here and a reversal by the network agree: no money moved.
             undone = each.outcome not in {*_OPEN, SUCCEEDED}
             carried_out = each.outcome in _CARRIED_OUT
             reversed_too = undone and each.id in self._taken_back
             fits = undone if is_reversal else carried_out or reversed_too
-            if fits and (each.id, is_reversal) not in self._used:
+            if fits and (each.id, is_reversal) not in self._matched_lines:
                 free.append(each)
         return free
 
     def _unmatched(self, row: StatementRow, *, is_reversal: bool) -> Unmatched:
-        found = self._of[row.line]
+        found = self._candidates_by_line[row.line]
         if not found:
             here = "no payment with this reference"
             how = "ask the network what it is; it may belong to another account or gateway"
-            return Unmatched(row, here, NextStep(Do.ASK, how))
+            return Unmatched(row, here, NextStep(Action.ASK, how))
         attempt = found[-1]
-        before = self._used.get((attempt.id, is_reversal))
+        before = self._matched_lines.get((attempt.id, is_reversal))
         if before is not None:
             here = f"the statement already has it in line {before}"
             how = "ask the network whether it moved the money twice"
-            return Unmatched(row, here, NextStep(Do.ASK, how))
+            return Unmatched(row, here, NextStep(Action.ASK, how))
         here = f"it is {attempt.outcome} here"
         if is_reversal:
             ask = f"sandbox-sim transactions ask {_name(attempt)}"
             how = f"{ask}: the reversal is recorded once the network confirms it"
-            return Unmatched(row, here, NextStep(Do.ASK, how))
+            return Unmatched(row, here, NextStep(Action.ASK, how))
         return Unmatched(row, here, _about_missing_here(row, attempt))
 
 
@@ -252,9 +254,9 @@ def _about_missing_here(row: StatementRow, attempt: OurAttempt) -> NextStep:
         if row.network_id and not attempt.network_id:
             why += f" --network-id {row.network_id}"
         how = f"{ask}; if it stays undecided, sandbox-sim transactions settle {name} 000 {why}"
-        return NextStep(Do.SETTLE, how)
+        return NextStep(Action.SETTLE, how)
     how = f"{ask}: its success goes to suspense; then sandbox-sim ledger resolve {name}"
-    return NextStep(Do.RESOLVE, how)
+    return NextStep(Action.RESOLVE, how)
 
 
 def about_difference(pair: Pair) -> NextStep:
@@ -263,7 +265,7 @@ def about_difference(pair: Pair) -> NextStep:
         f"sandbox-sim transactions ask {_name(pair.attempt)}; if the statement is right, correct "
         "the books with sandbox-sim ledger adjust"
     )
-    return NextStep(Do.RESOLVE, how)
+    return NextStep(Action.RESOLVE, how)
 
 
 def about_missing_there(attempt: OurAttempt) -> NextStep:
@@ -272,7 +274,7 @@ def about_missing_there(attempt: OurAttempt) -> NextStep:
         f"sandbox-sim transactions ask {_name(attempt)}, and look at the next statement if it is "
         "from its last day; then ask the network"
     )
-    return NextStep(Do.ASK, how)
+    return NextStep(Action.ASK, how)
 
 
 def _name(attempt: OurAttempt) -> str:
@@ -296,7 +298,7 @@ COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "type": ("transaction type",),
 }
 
-_NAMES: Final = ("reference", "network_id", "transaction_id")
+_IDENTIFIERS: Final = ("reference", "network_id", "transaction_id")
 
 # The statuses of payments that the network has not carried out.
 _NOT_CARRIED_OUT: Final = frozenset(
@@ -336,7 +338,7 @@ def read_statement(
     """
     first = text.readline()
     delimiter = ";" if first.count(";") > first.count(",") else ","
-    places = _places(next(csv.reader([first], delimiter=delimiter), []), named)
+    places = _column_indexes(next(csv.reader([first], delimiter=delimiter), []), named)
     rows, days, left_out = [], [], 0
     for line, cells in _lines(text, delimiter):
         values = {
@@ -362,13 +364,13 @@ def _lines(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, Sequence[
         raise BadStatement(f"line {reader.line_num + 1}: {error}") from None
 
 
-def _places(header: Sequence[str], named: Mapping[str, str]) -> Mapping[str, int]:
+def _column_indexes(header: Sequence[str], named: Mapping[str, str]) -> Mapping[str, int]:
     """The index of the column of each field. Raises `BadStatement` if a needed one is missing."""
-    names = [_plain(name) for name in header]
+    names = [_normalized(name) for name in header]
     places = {}
     for field, others in COLUMNS.items():
         given = named.get(field)
-        for name in (field, *others) if given is None else (_plain(given),):
+        for name in (field, *others) if given is None else (_normalized(given),):
             if name in names:
                 places[field] = names.index(name)
                 break
@@ -376,7 +378,7 @@ def _places(header: Sequence[str], named: Mapping[str, str]) -> Mapping[str, int
             if given is not None:
                 listed = ", ".join(filter(None, map(str.strip, header)))
                 raise BadStatement(f"there is no column {given!r}; the columns are {listed}")
-    if "amount" not in places or not places.keys() & set(_NAMES):
+    if "amount" not in places or not places.keys() & set(_IDENTIFIERS):
         raise BadStatement(
             "the first line of the statement must name its columns, with amount and at least one "
             "of reference, network_id and transaction_id; map other names, such as --column "
@@ -385,13 +387,13 @@ def _places(header: Sequence[str], named: Mapping[str, str]) -> Mapping[str, int
     return places
 
 
-def _plain(name: str) -> str:
+def _normalized(name: str) -> str:
     name = name.strip().lower()
     return name if name in COLUMNS else " ".join(name.replace("_", " ").split())
 
 
 def _row(line: int, values: Mapping[str, str], *, minor: bool) -> StatementRow:
-    if not any(values.get(name) for name in _NAMES):
+    if not any(values.get(name) for name in _IDENTIFIERS):
         raise BadStatement(f"line {line}: reference, network_id and transaction_id are missing")
     currency = values.get("currency", "")
     amount = _amount(line, values.get("amount", ""))

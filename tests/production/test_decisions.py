@@ -6,14 +6,14 @@ from decimal import Decimal
 import pytest
 
 from sandbox_sim.operations import Operation
-from sandbox_sim.production.attempt_views import waits_because
+from sandbox_sim.production.attempt_views import waiting_reasons
 from sandbox_sim.production.decisions import (
     SPENDING,
     IllegalSettlement,
-    as_confirmed,
+    describe_answer,
     objection,
     settled_by_person,
-    words_of,
+    with_confirmed_values,
 )
 from sandbox_sim.records.attempts import (
     MONEY_OUT,
@@ -120,12 +120,12 @@ def test_a_success_is_settled_with_the_amount_that_the_network_confirms(
 ) -> None:
     said = report(Outcome.SUCCEEDED, echo=Echo(amount=Decimal(8)))
     known = attempt(operation, mismatch="amount is 8 and not 10.50")
-    told = as_confirmed(known, Outcome.SUCCEEDED, Decimal("8.00"), "N1")
+    told = with_confirmed_values(known, Outcome.SUCCEEDED, Decimal("8.00"), "N1")
 
     assert asked(known, said, Outcome.SUCCEEDED) == "that with the amount 8, not 10.5"
     assert not asked(told, said, Outcome.SUCCEEDED)
     assert (told.moved_amount, told.network_id) == (Decimal(8), "N1")
-    whole = as_confirmed(told, Outcome.SUCCEEDED, known.amount, "N1")
+    whole = with_confirmed_values(told, Outcome.SUCCEEDED, known.amount, "N1")
     assert whole.moved_amount == known.amount
 
 
@@ -142,7 +142,7 @@ def test_a_success_of_the_whole_amount_or_of_none_that_is_a_number_is_settled_as
 def test_a_part_of_what_the_network_calls_paid_in_whole_needs_force() -> None:
     said = report(Outcome.SUCCEEDED, echo=Echo("other", Decimal("10.50")))
     known = apply(attempt(Operation.PAYOUT), said, TERMS, LATER).attempt
-    part = as_confirmed(known, Outcome.SUCCEEDED, Decimal(8), "")._replace(
+    part = with_confirmed_values(known, Outcome.SUCCEEDED, Decimal(8), "")._replace(
         outcome=Outcome.SUCCEEDED
     )
 
@@ -179,7 +179,7 @@ def test_what_an_attempt_cannot_have_been_confirmed_with(
     subject: Attempt, outcome: Outcome, amount: str, network_id: str, sentence: str
 ) -> None:
     with pytest.raises(IllegalSettlement, match=sentence):
-        as_confirmed(subject, outcome, Decimal(amount), network_id)
+        with_confirmed_values(subject, outcome, Decimal(amount), network_id)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_what_is_final_is_looked_into_without_force() -> None:
     ],
 )
 def test_what_the_network_said_is_told_in_words(said: Report | None, words: str) -> None:
-    assert words_of("mtn", said) == words
+    assert describe_answer("mtn", said) == words
 
 
 def test_what_a_person_decided_is_asked_for_after_minutes_and_then_each_day() -> None:
@@ -242,12 +242,12 @@ def test_a_new_mismatch_after_a_decision_is_listed_again() -> None:
 
     same = apply(closed, report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER)
     assert same.change is Change.NOTHING
-    assert not waits_because(same.attempt, TERMS.schedule, LATER)
+    assert not waiting_reasons(same.attempt, TERMS.schedule, LATER)
 
     new = apply(closed, report(Outcome.SUCCEEDED, echo=Echo("R1", amount=NOTHING)), TERMS, LATER)
     assert new.change is Change.MISMATCH
     assert (new.attempt.settled_by, new.attempt.settled_reason) == ("", "")
-    assert waits_because(new.attempt, TERMS.schedule, LATER) == [
+    assert waiting_reasons(new.attempt, TERMS.schedule, LATER) == [
         "mismatch: amount is 0 and not 10.50"
     ]
 
@@ -259,7 +259,7 @@ def test_a_person_ends_an_open_attempt_and_says_why() -> None:
 
     assert (settled.outcome, settled.decided_at) == (Outcome.SUCCEEDED, LATER)
     assert (settled.settled_by, settled.settled_reason) == ("ama", "seen on the statement")
-    assert not waits_because(settled, TERMS.schedule, NOON + timedelta(days=9))
+    assert not waiting_reasons(settled, TERMS.schedule, NOON + timedelta(days=9))
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_person_closes_a_contradiction_and_a_new_one_opens_it_again() -> None:
     closed = settled_by_person(told, Outcome.SUCCEEDED, by="ama", reason="refunded", now=LATER)
 
     assert closed.outcome is Outcome.SUCCEEDED
-    assert not waits_because(closed, TERMS.schedule, LATER)
+    assert not waiting_reasons(closed, TERMS.schedule, LATER)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.NOT_SENT, Outcome.REFUSED])
@@ -298,6 +298,6 @@ def test_a_person_closes_a_contradiction_of_what_moved_no_money_as_failed(
     told = apply(attempt(outcome=outcome), report(Outcome.SUCCEEDED), TERMS, LATER).attempt
     closed = settled_by_person(told, Outcome.FAILED, by="ama", reason="refunded", now=LATER)
 
-    assert waits_because(told, TERMS.schedule, LATER)
+    assert waiting_reasons(told, TERMS.schedule, LATER)
     assert closed.outcome is outcome
-    assert not waits_because(closed, TERMS.schedule, LATER)
+    assert not waiting_reasons(closed, TERMS.schedule, LATER)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.ports.network import Notification, StatusResult
-from sandbox_sim.production.attempt_views import LiveRecordReader, Stuck, open_because
+from sandbox_sim.production.attempt_views import LiveRecordReader, StuckCounts, open_because
 from sandbox_sim.production.manual_actions import Decision
 from sandbox_sim.production.registry import ConfiguredNetwork, Networks
 from sandbox_sim.records.attempts import PollingSchedule, Terms
@@ -86,8 +86,8 @@ async def test_what_is_open_for_less_is_not_counted_though_another_network_is_gi
 
     await desk.wait(hours=2)
 
-    assert await records(desk).stuck(timedelta(hours=3)) == Stuck(0, 0)
-    assert await records(desk).stuck(timedelta(hours=2)) == Stuck(0, 1)
+    assert await records(desk).stuck(timedelta(hours=3)) == StuckCounts(0, 0)
+    assert await records(desk).stuck(timedelta(hours=2)) == StuckCounts(0, 1)
 
 
 @pytest.mark.parametrize(
@@ -121,21 +121,21 @@ def test_what_is_open_at_a_network_without_a_status_query_waits_for_its_report()
 async def test_what_is_open_for_long_is_counted_and_what_waits_for_a_person_apart(
     desk: Desk,
 ) -> None:
-    async def stuck() -> Stuck:
+    async def stuck() -> StuckCounts:
         return await records(desk).stuck(timedelta(minutes=10))
 
     await desk.pay()
     await desk.wait(minutes=6)
     await desk.pay(transaction_id="T2")
-    assert await stuck() == Stuck(0, 0)
+    assert await stuck() == StuckCounts(0, 0)
     await desk.wait(minutes=6)
-    assert await stuck() == Stuck(0, 1)
+    assert await stuck() == StuckCounts(0, 1)
 
     desk.first.statuses.append(SUCCEEDED)
     await desk.wait(minutes=6)
-    assert await stuck() == Stuck(0, 1)
+    assert await stuck() == StuckCounts(0, 1)
     await desk.wait(days=1)
-    assert await stuck() == Stuck(1, 0)
+    assert await stuck() == StuckCounts(1, 0)
 
 
 async def test_an_attempt_whose_outcome_cannot_be_recorded_waits_after_three_tries(
@@ -211,9 +211,9 @@ async def test_a_contradiction_is_listed_where_the_transaction_is_gone(desk: Des
     unknown = ("reference", "nw", "party", "payment_mode", "callback_url")
     assert [found[each] for each in unknown] == [""] * 5
     network_id = found["network_transaction_id"]
-    assert await desk.actions.knows(network_id, SERVICE)
-    assert await desk.actions.knows(network_id, None)
-    assert not await desk.actions.knows(network_id, SERVICE + 1)
+    assert await desk.actions.has_attempt(network_id, SERVICE)
+    assert await desk.actions.has_attempt(network_id, None)
+    assert not await desk.actions.has_attempt(network_id, SERVICE + 1)
     await desk.books.resolve(network_id, AccountKind.FEES, None, SIGNED)
     shown: Any = await records(desk).transaction(network_id)
     (entry,) = shown["entries"]

@@ -330,7 +330,7 @@ async def test_the_secrets_of_an_adapter_are_scrubbed_from_what_is_kept_and_show
     await desk.wait(days=1, minutes=5)
     (attempt,) = await desk.attempts()
     exchanges = await unit_of(desk.store).exchanges_of(attempt.id)
-    listed = await desk.notifications.listed(NotificationQuery())
+    listed = await desk.notifications.list_page(NotificationQuery())
 
     assert [each.request_headers["verif-hash"] for each in exchanges] == ["***"]
     unmatched, _ = await stored(desk)

@@ -44,7 +44,9 @@ async def test_a_replica_without_the_network_leaves_a_recheck_to_another() -> No
     desk = await ended()
     (attempt,) = await desk.attempts()
     person = attempt._replace(settled_by="ama", settled_reason="by phone")
-    await desk.store.run(lambda unit: desk.recorder.recheck_later(unit, person, desk.clock.now()))
+    await desk.store.run(
+        lambda unit: desk.recorder.schedule_recheck(unit, person, desk.clock.now())
+    )
     asked = len(desk.first.queries)
 
     with desk.without_first():
@@ -78,7 +80,9 @@ async def test_a_network_that_has_no_status_query_since_a_restart_is_not_waited_
     desk = await ended()
     (attempt,) = await desk.attempts()
     person = attempt._replace(settled_by="ama", settled_reason="by phone")
-    await desk.store.run(lambda unit: desk.recorder.recheck_later(unit, person, desk.clock.now()))
+    await desk.store.run(
+        lambda unit: desk.recorder.schedule_recheck(unit, person, desk.clock.now())
+    )
     known = desk.networks.by_name
     without_status = replace(known["first"], terms=Terms(has_status=False))
     desk.networks.by_name = {**known, "first": without_status}
@@ -126,7 +130,7 @@ async def hint(desk: Desk) -> None:
     """An unproven notification about the attempt comes."""
     (attempt,) = await desk.attempts()
     now = desk.clock.now()
-    await desk.store.run(lambda unit: desk.recorder.hint(unit, attempt, now))
+    await desk.store.run(lambda unit: desk.recorder.apply_hint(unit, attempt, now))
 
 
 @pytest.mark.parametrize("terms", [TERMS, replace(TERMS, recheck_for=timedelta(0))])
@@ -292,7 +296,7 @@ async def test_a_hint_about_what_the_network_never_took_asks_nothing(outcome: Ou
     (attempt,) = await unit_of(desk.store).list_attempts(AttemptQuery())
 
     now = desk.clock.now()
-    await desk.store.run(lambda unit: desk.recorder.hint(unit, attempt, now))
+    await desk.store.run(lambda unit: desk.recorder.apply_hint(unit, attempt, now))
     await desk.wait(minutes=2)
 
     assert desk.first.queries == []

@@ -67,7 +67,7 @@ async def ask_at(desk: Desk, moment: datetime) -> None:
     desk.clock.move_to(moment)
     (attempt,) = await desk.attempts()
     now = desk.clock.now()
-    await desk.store.run(lambda unit: desk.recorder.hint(unit, attempt, now))
+    await desk.store.run(lambda unit: desk.recorder.apply_hint(unit, attempt, now))
     await desk.run_due()
 
 

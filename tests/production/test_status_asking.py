@@ -11,7 +11,7 @@ from sandbox_sim.operations import Operation
 from sandbox_sim.ports import StoreError
 from sandbox_sim.ports.network import StatusResult
 from sandbox_sim.production.decisions import CannotAsk
-from sandbox_sim.production.outcome_recorder import ask_job
+from sandbox_sim.production.outcome_recorder import status_query_job
 from sandbox_sim.records.attempts import PollingSchedule, Terms
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
@@ -182,7 +182,7 @@ async def put_off(desk: Desk, by: timedelta, **fields: Any) -> None:
     """Store what an earlier release could: a next question beyond every bound, with its job."""
     (attempt,) = await desk.attempts()
     late = attempt._replace(next_ask_at=desk.clock.now() + by, **fields)
-    job = ask_job(late)
+    job = status_query_job(late)
     assert job is not None
 
     unit = unit_of(desk.store)
@@ -197,7 +197,7 @@ async def test_the_start_brings_back_what_was_put_off_too_long(desk: Desk) -> No
     await put_off(desk, IN_DECADES)
 
     for _ in range(2):  # two replicas start
-        await desk.asking.bring_back()
+        await desk.asking.reschedule_late_queries()
     await desk.wait(seconds=3599)
     assert desk.first.queries == []
     kinds = await desk.wait(seconds=1)
@@ -245,7 +245,7 @@ async def test_the_start_leaves_what_the_schedule_says(
     await put_off(desk, by, **fields)
     (before,) = await desk.attempts()
 
-    await desk.asking.bring_back()
+    await desk.asking.reschedule_late_queries()
 
     assert await desk.attempts() == [before]
 
@@ -257,7 +257,7 @@ async def test_the_start_passes_by_what_ended_before_its_question(desk: Desk) ->
     await desk.store.run(lambda unit: desk.asking.record(unit, attempt, SUCCEEDED))
     ended = await desk.attempts()
 
-    await desk.asking.bring_back()
+    await desk.asking.reschedule_late_queries()
 
     assert await desk.attempts() == ended
 

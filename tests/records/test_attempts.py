@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sandbox_sim.operations import Operation
-from sandbox_sim.production.attempt_views import waits_because
+from sandbox_sim.production.attempt_views import waiting_reasons
 from sandbox_sim.records.attempts import (
     MONEY_OUT,
     Attempt,
@@ -177,7 +177,7 @@ def test_a_final_word_about_something_else_leaves_it_open_and_listed(
     assert judged.change is Change.MISMATCH
     assert judged.attempt.is_open
     assert judged.attempt.mismatch == said
-    assert waits_because(judged.attempt, TERMS.schedule, LATER)
+    assert waiting_reasons(judged.attempt, TERMS.schedule, LATER)
 
 
 @pytest.mark.parametrize("source", Source)
@@ -220,7 +220,7 @@ def test_a_word_against_a_final_outcome_is_listed_and_changes_nothing_else(
 
     assert judged.change is (Change.CONTRADICTION if disagrees else Change.NOTHING)
     assert judged.attempt._replace(contradiction="", contradicted_by=None) == ended
-    assert bool(waits_because(judged.attempt, TERMS.schedule, LATER)) is disagrees
+    assert bool(waiting_reasons(judged.attempt, TERMS.schedule, LATER)) is disagrees
 
 
 def test_a_success_after_a_pending_contradicts_again_and_then_no_more() -> None:
@@ -407,10 +407,10 @@ def test_the_first_identifier_of_the_network_is_kept() -> None:
 
 
 def test_an_attempt_that_is_open_for_a_day_waits_for_a_person() -> None:
-    assert not waits_because(attempt(), TERMS.schedule, NOON + timedelta(seconds=86_399))
-    assert waits_because(attempt(), TERMS.schedule, NOON + timedelta(seconds=86_400))
+    assert not waiting_reasons(attempt(), TERMS.schedule, NOON + timedelta(seconds=86_399))
+    assert waiting_reasons(attempt(), TERMS.schedule, NOON + timedelta(seconds=86_400))
     ended = attempt(outcome=Outcome.FAILED)
-    assert not waits_because(ended, TERMS.schedule, NOON + timedelta(days=9))
+    assert not waiting_reasons(ended, TERMS.schedule, NOON + timedelta(days=9))
 
 
 @given(st.sampled_from(PAYMENTS), st.lists(reports, max_size=8))

@@ -256,7 +256,7 @@ class JsonObject:
         return (name for text in self.texts for name in text.names)
 
     def render(self, values: Values) -> str:
-        """The object as JSON; a `Decimal` is escape as an exact number."""
+        """The object as JSON; a `Decimal` is written as an exact number."""
         return _render_json(self._template, values)
 
 
