@@ -392,10 +392,10 @@ class Network(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do; the same for as long as it is open."""
+        """What the network can do; does not change while the adapter is open."""
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready. Succeeds even if the network is unreachable; `health` reports that."""
+        """Make the adapter ready, even if the network is unreachable; `health` reports that."""
 
     async def close(self) -> None:
         """End every task and connection; a submit under way ends as UNKNOWN."""
