@@ -345,14 +345,14 @@ class NetworkNotifications:
     ) -> None:
         verdict, notifications, note = parsed
         await unit.finish(job)
-        now, tries = self.clock.now(), kept.tries + 1
+        now, tries, counts = self.clock.now(), kept.tries + 1, verdict is Standing.COUNTS
         if verdict is Standing.REFUSED:
             log.warning("a notification of network %s is refused: %s", kept.raw.network, note)
             refused = kept._replace(state=NotificationState.REFUSED, tries=tries, note=note)
             return await self._save_done(unit, refused)
         matched = ""
         for each in notifications:
-            if verdict is Standing.COUNTS:
+            if counts:
                 attempt = await self._record(unit, kept.raw, each, now)
             else:
                 attempt = await self._find_attempt(unit, kept.raw.network, each)
@@ -368,7 +368,6 @@ class NetworkNotifications:
         unmatched = kept._replace(
             state=NotificationState.UNMATCHED, tries=tries, note="it belongs to no attempt"
         )
-        counts = verdict is Standing.COUNTS
         if counts and tries == UNMATCHED_TRIES:
             for part_id in filter(None, (each.part_id for each in notifications)):
                 self._unmatched.count(kept.raw.network, part_id, now)

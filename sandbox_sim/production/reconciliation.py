@@ -112,12 +112,12 @@ class Reconciliation(NamedTuple):
     not_taken_back: the reversals of payments that are successful or unknown here.
     """
 
-    matched: Sequence[Pair]
-    taken_back: Sequence[Pair]
-    different: Sequence[Pair]
-    missing_here: Sequence[Unmatched]
-    not_taken_back: Sequence[Unmatched]
-    missing_there: Sequence[OurAttempt]
+    matched: list[Pair]
+    taken_back: list[Pair]
+    different: list[Pair]
+    missing_here: list[Unmatched]
+    not_taken_back: list[Unmatched]
+    missing_there: list[OurAttempt]
 
     @property
     def agrees(self) -> bool:
@@ -165,35 +165,27 @@ class _Comparison:
         self._matched_lines: dict[tuple[str, bool], int] = {}
 
     def result(self) -> Reconciliation:
-        matched: list[Pair] = []
-        taken_back: list[Pair] = []
-        different: list[Pair] = []
-        missing_here: list[Unmatched] = []
-        not_taken_back: list[Unmatched] = []
+        found = Reconciliation([], [], [], [], [], [])
         for row in self._rows:
             is_reversal = self._is_reversal[row.line]
-            free = self._unmatched_candidates(row, is_reversal=is_reversal)
-            if not free:
-                into = not_taken_back if is_reversal else missing_here
-                into.append(self._unmatched(row, is_reversal=is_reversal))
+            candidates = self._unmatched_candidates(row)
+            if not candidates:
+                into = found.not_taken_back if is_reversal else found.missing_here
+                into.append(self._unmatched(row))
                 continue
-            same = [each for each in free if _agrees(row, each)]
-            attempt = (same or free)[0]
+            agreeing = [each for each in candidates if _agrees(row, each)]
+            attempt = (agreeing or candidates)[0]
             self._matched_lines[attempt.id, is_reversal] = row.line
-            back = is_reversal or attempt.outcome not in _CARRIED_OUT
-            agreeing = taken_back if back else matched
-            (agreeing if same else different).append(Pair(row, attempt))
-        return Reconciliation(
-            matched, taken_back, different, missing_here, not_taken_back, self._missing_there()
-        )
-
-    def _missing_there(self) -> Sequence[OurAttempt]:
-        named = {attempt_id for attempt_id, _ in self._matched_lines}
-        return [
+            is_back = is_reversal or attempt.outcome not in _CARRIED_OUT
+            same = found.taken_back if is_back else found.matched
+            (same if agreeing else found.different).append(Pair(row, attempt))
+        with_row = {attempt_id for attempt_id, _ in self._matched_lines}
+        found.missing_there.extend(
             each
             for each in self._attempts
-            if each.in_period and each.outcome in _CARRIED_OUT and each.id not in named
-        ]
+            if each.in_period and each.outcome in _CARRIED_OUT and each.id not in with_row
+        )
+        return found
 
     def _candidates(self, row: StatementRow) -> list[OurAttempt]:
         for name in (row.reference, row.network_id, row.transaction_id):
@@ -213,9 +205,10 @@ class _Comparison:
             return brings_money
         return not brings_money and any(each.id in self._below_zero for each in found)
 
-    def _unmatched_candidates(self, row: StatementRow, *, is_reversal: bool) -> list[OurAttempt]:
+    def _unmatched_candidates(self, row: StatementRow) -> list[OurAttempt]:
         """The attempts that fit a row and that no earlier row matches."""
-        free = []
+        is_reversal = self._is_reversal[row.line]
+        unmatched = []
         for each in self._candidates_by_line[row.line]:
             # A failure here and a reversal by the network agree: no money moved.
             undone = each.outcome not in {*_OPEN, SUCCEEDED}
@@ -223,10 +216,11 @@ class _Comparison:
             reversed_too = undone and each.id in self._taken_back
             fits = undone if is_reversal else carried_out or reversed_too
             if fits and (each.id, is_reversal) not in self._matched_lines:
-                free.append(each)
-        return free
+                unmatched.append(each)
+        return unmatched
 
-    def _unmatched(self, row: StatementRow, *, is_reversal: bool) -> Unmatched:
+    def _unmatched(self, row: StatementRow) -> Unmatched:
+        is_reversal = self._is_reversal[row.line]
         found = self._candidates_by_line[row.line]
         if not found:
             here = "no payment with this reference"
