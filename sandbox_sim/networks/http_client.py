@@ -167,7 +167,7 @@ class NetworkHttpClient:
         self._queries: aiohttp.ClientSession | None = None
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready; connects to nothing."""
+        """Make the sessions; connects to nothing."""
         self._events = events
         tracing = aiohttp.TraceConfig()
         tracing.on_connection_create_end.append(_mark_connected)

@@ -140,7 +140,7 @@ class HttpJson:
         secret = settings.auth_secret.get_secret_value()
         self._account = dict(zip(templates.ACCOUNT, (settings.auth_user, secret), strict=True))
         basic = basic_credentials(settings.auth_user, secret)
-        self.scrubber = Scrubber((secret, basic, settings.key))
+        self.scrubber = Scrubber((secret, basic, settings.signing_key))
         self._http = NetworkHttpClient(
             environment.name, environment.clock, self.scrubber, environment.timeout, **options
         )
@@ -164,7 +164,7 @@ class HttpJson:
         self.capabilities = self._capabilities()
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready; connects to nothing."""
+        """Open the HTTP client; connects to nothing."""
         await self._http.open(events)
 
     async def close(self) -> None:
@@ -207,7 +207,9 @@ class HttpJson:
     def verify(self, raw: RawNotification) -> bool:
         """Whether the notification has a valid signature."""
         table = self._settings.notification
-        return table is not None and is_signed(table, self._settings.key, raw.headers, raw.body)
+        return table is not None and is_signed(
+            table, self._settings.signing_key, raw.headers, raw.body
+        )
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
         """Read a notification. Raises `UnreadableNotification`."""

@@ -455,7 +455,7 @@ class HttpJsonSettings(HttpAdapterSettings):
     @model_validator(mode="after")
     def _outcome_can_be_known(self) -> Self:
         signed = self.notification is not None and self.notification.trust == "signed"
-        if signed and not self.key:
+        if signed and not self.signing_key:
             raise ValueError("signature_key: must be set if notification.trust is signed")
         if self.status is None and not signed:
             raise ValueError(
@@ -482,7 +482,7 @@ class HttpJsonSettings(HttpAdapterSettings):
         return self.auth_secret.get_secret_value()
 
     @property
-    def key(self) -> str:
+    def signing_key(self) -> str:
         """The key of signed notifications."""
         return self.signature_key.get_secret_value() or self._secret
 

@@ -116,7 +116,7 @@ class MtnMomo:
         )
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready; connects to nothing."""
+        """Open the HTTP client; connects to nothing."""
         await self._http.open(events)
 
     async def close(self) -> None:

@@ -33,11 +33,11 @@ from sandbox_sim.networks.upstream.wire import (
     OUTCOMES,
     body_of,
     code_of,
-    objection,
+    currency_objection,
     sms_result,
     status_result,
     submit_result,
-    text_of,
+    text_field,
 )
 from sandbox_sim.operations import CARRIED, Operation
 from sandbox_sim.ports.clock import Clock
@@ -173,7 +173,7 @@ class UpstreamNetwork:
         )
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready; connects to nothing."""
+        """Open the HTTP client; connects to nothing."""
         await self._http.open(events)
 
     async def close(self) -> None:
@@ -182,9 +182,9 @@ class UpstreamNetwork:
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         """Forward a payment, once."""
-        refused = self.capabilities.objection(request) or objection(request)
-        if refused is not None:
-            return SubmitResult(Outcome.NOT_SENT, reason=refused)
+        objection = self.capabilities.objection(request) or currency_objection(request)
+        if objection is not None:
+            return SubmitResult(Outcome.NOT_SENT, reason=objection)
         answer = await self._http.submit(
             "POST",
             self._base_url + request.operation.row.path,
@@ -258,8 +258,8 @@ class UpstreamNetwork:
             raise UnreadableNotification(f"the callback is not JSON: {error}") from None
         if not isinstance(body, dict):
             raise UnreadableNotification("the callback is not a JSON object")
-        reference = text_of(body, "trans_ref") or text_of(body, "transaction_id")
-        status = text_of(body, "trans_status") or text_of(body, "status")
+        reference = text_field(body, "trans_ref") or text_field(body, "transaction_id")
+        status = text_field(body, "trans_status") or text_field(body, "status")
         if not reference or not status:
             raise UnreadableNotification("the callback names no transaction or no status")
         code = status.partition("/")[0]
@@ -272,14 +272,17 @@ class UpstreamNetwork:
                 outcome,
                 attempt_id=raw.path.strip("/"),
                 reference=reference,
-                network_id=text_of(body, "trans_id") or text_of(body, "network_transaction_id"),
+                network_id=text_field(body, "trans_id")
+                or text_field(body, "network_transaction_id"),
                 echo=Echo(
                     reference,
                     amount_of(body.get("amount")),
-                    text_of(body, "currency_code") or None,
+                    text_field(body, "currency_code") or None,
                 ),
                 cancelled=code == Status.CANCELLED.value,
-                reason=text_of(body, "status_desc") or text_of(body, "message") if failed else "",
+                reason=text_field(body, "status_desc") or text_field(body, "message")
+                if failed
+                else "",
             )
         ]
 

@@ -307,7 +307,7 @@ class Recorder:
         self._open: OrderedDict[str, _OpenCassette] = OrderedDict()
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready."""
+        """Open the HTTP client."""
         await self._http.open(events)
 
     async def close(self) -> None:
