@@ -3,7 +3,7 @@
 Source: D39.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, Final, NamedTuple, NotRequired, TypedDict
@@ -13,8 +13,7 @@ from sandbox_sim.production.decisions import describe_answer
 from sandbox_sim.production.outcome_recorder import transaction_of
 from sandbox_sim.production.registry import Networks
 from sandbox_sim.records import transactions
-from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision, PollingSchedule
-from sandbox_sim.records.exchanges import Exchange
+from sandbox_sim.records.attempts import Attempt, AttemptQuery, PollingSchedule
 from sandbox_sim.records.ledger import LedgerQuery, NumberedPosting, shown_line
 from sandbox_sim.records.listing import UnknownAfter
 from sandbox_sim.records.reports import Outcome, Report, Source, status_of
@@ -126,13 +125,11 @@ def shown(attempt: Attempt) -> NetworkAttemptView:
     return _attempt(sent)
 
 
-def attempt_details(
-    attempt: Attempt, decisions: Iterable[KeptDecision], exchanges: Iterable[Exchange]
-) -> AttemptDetails:
+async def _details(unit: Unit, attempt: Attempt) -> AttemptDetails:
     return {
         **shown(attempt),
-        "decisions": [*map(_decision, decisions)],
-        "exchanges": [*map(_exchange, exchanges)],
+        "decisions": [*map(_decision, await unit.decisions_of(attempt.id))],
+        "exchanges": [*map(_exchange, await unit.exchanges_of(attempt.id))],
     }
 
 
@@ -142,8 +139,8 @@ def waiting_reasons(attempt: Attempt, schedule: PollingSchedule, now: datetime) 
         return ()
     found = []
     if attempt.contradiction:
-        short = attempt.contradicted_by is attempt.outcome is Outcome.REVERSED
-        found.append(f"{'reversal' if short else 'contradiction'}: {attempt.contradiction}")
+        uncovered = attempt.contradicted_by is attempt.outcome is Outcome.REVERSED
+        found.append(f"{'reversal' if uncovered else 'contradiction'}: {attempt.contradiction}")
     if attempt.mismatch:
         found.append(f"mismatch: {attempt.mismatch}")
     if attempt.is_open and schedule.given_up(attempt.created_at, now):
@@ -161,14 +158,14 @@ def open_because(attempt: Attempt, *, has_status: bool = True) -> str:
         return f"it is not sent yet; network {attempt.network} is next"
     outcome = Outcome.FAILED if attempt.failing_since else attempt.outcome
     report = Report(outcome, Source.STATUS, found=not attempt.missed, reason=attempt.reason)
-    said = [describe_answer(attempt.network, report)]
+    parts = [describe_answer(attempt.network, report)]
     if attempt.failing_since:
-        said.append("it counts if the network still says so when it is asked next")
+        parts.append("it counts if the network still says so when it is asked next")
     if not has_status:
-        return "; ".join((*said, "it cannot be asked, and reports by itself"))
-    asked = {0: "not asked yet", 1: "asked once"}.get(attempt.polls, f"asked {attempt.polls} times")
-    following = "" if attempt.next_ask_at is None else f", next at {iso(attempt.next_ask_at)}"
-    return "; ".join((*said, asked + following))
+        return "; ".join((*parts, "it cannot be asked, and reports by itself"))
+    polls = {0: "not asked yet", 1: "asked once"}.get(attempt.polls, f"asked {attempt.polls} times")
+    next_at = "" if attempt.next_ask_at is None else f", next at {iso(attempt.next_ask_at)}"
+    return "; ".join((*parts, polls + next_at))
 
 
 # A larger number would not tell a person more.
@@ -207,12 +204,7 @@ class LiveRecordReader:
             "refunds": [
                 transactions.shown(each, now) for each in await unit.refunds_of(transaction)
             ],
-            "attempts": [
-                attempt_details(
-                    each, await unit.decisions_of(each.id), await unit.exchanges_of(each.id)
-                )
-                for each in attempts
-            ],
+            "attempts": [await _details(unit, each) for each in attempts],
             "waiting": [reason for each in attempts for reason in self._waiting_reasons(each)],
             "open_because": [self._open_because(each) for each in attempts if each.is_open],
             "entries": await _manual_entries(unit, network_transaction_id),
@@ -249,17 +241,16 @@ class LiveRecordReader:
             if reasons:
                 key = attempt.network_transaction_id
                 found[key] = attempt, [*found.get(key, (attempt, []))[1], *reasons]
-        shown = []
-        for attempt, reasons in reversed(found.values()):
-            transaction = await self._shown(unit, attempt)
-            shown.append({**transaction, "waiting": reasons})
-        return shown
+        return [
+            {**await self._shown(unit, attempt), "waiting": reasons}
+            for attempt, reasons in reversed(found.values())
+        ]
 
-    async def stuck(self, open_for: timedelta) -> StuckCounts:
+    async def count_stuck(self, open_for: timedelta) -> StuckCounts:
         """How many payments and SMS wait for a person, and how many others are open for longer."""
-        return await self._store.run(partial(self._stuck, self._clock.now() - open_for))
+        return await self._store.run(partial(self._count_stuck, self._clock.now() - open_for))
 
-    async def _stuck(self, before: datetime, unit: Unit) -> StuckCounts:
+    async def _count_stuck(self, before: datetime, unit: Unit) -> StuckCounts:
         opened_before = max(before, self._clock.now() - self._shortest_give_up_after())
         attempts = await unit.doubtful_attempts(opened_before)
         doubtful = {each.network_transaction_id for each in attempts if self._waiting_reasons(each)}

@@ -24,7 +24,11 @@ from sandbox_sim.ports import Clock, Ids, Store, Unit
 from sandbox_sim.ports.network import SubmitRequest, SubmitResult
 from sandbox_sim.production import processor
 from sandbox_sim.production.background_jobs import BackgroundJobs
-from sandbox_sim.production.outcome_recorder import OutcomeRecorder, schedule_status_query
+from sandbox_sim.production.outcome_recorder import (
+    OutcomeRecorder,
+    after_submit,
+    schedule_status_query,
+)
 from sandbox_sim.production.registry import ConfiguredNetwork, Networks
 from sandbox_sim.records.attempts import Attempt, Change
 from sandbox_sim.records.jobs import Job, JobKind
@@ -89,8 +93,8 @@ class LiveSms:
             return Reply(Code.SMS_NOT_PROCESSED, "D32", why)
         size, now = sms_encoding.measure(request.msg_body), self.clock.now()
         mode = ServiceMode.PRODUCTION
-        kept = request.redacted()
-        messages = sms.messages_of(kept, recipients, size, now, self.ids, mode)
+        redacted = request.redacted()
+        messages = sms.messages_of(redacted, recipients, size, now, self.ids, mode)
         requests = [self._request(request, each, our_address()) for each in messages]
         unfit = [each.network.capabilities.unfit_value(requests[0]) for each in usable]
         if all(unfit):
@@ -137,9 +141,9 @@ class LiveSms:
         return None if balance is None else int(balance.available)
 
     async def close(self, grace: float) -> None:
-        """Begin no further message, and wait for those under way, for `grace` seconds at most.
+        """Send no further message, and wait for those under way, for `grace` seconds at most.
 
-        Nothing says whether a message that is cut off was sent.
+        It is unknown whether a message whose submit is cancelled then was sent.
         """
         self._is_closing = True
         with suppress(TimeoutError):
@@ -192,9 +196,7 @@ class LiveSms:
             await unit.add_job(_new_job(attempt, now + terms.schedule.poll_after))
             return None
         saved = processor.request_from_json(await unit.saved_request(attempt.id))
-        begun = attempt.submitted()._replace(
-            next_ask_at=now + terms.timeout + terms.schedule.poll_after
-        )
+        begun = after_submit(attempt, terms, now)
         await unit.save_attempt(begun)
         await schedule_status_query(unit, begun)
         return None if saved is None else _Outgoing(begun, replace(saved, repeated=False))
@@ -205,10 +207,10 @@ class LiveSms:
             return
         now = self.clock.now()
         judged = self.recorder.judge(attempt, result.report, now)
-        ended = judged.attempt.outcome if judged.change is Change.ENDED else None
-        following = self._next_network(attempt.network) if ended is Outcome.NOT_SENT else None
+        outcome = judged.attempt.outcome if judged.change is Change.ENDED else None
+        following = self._next_network(attempt.network) if outcome is Outcome.NOT_SENT else None
         pause = timedelta(0)
-        if following is None and ended in NEVER_TAKEN and _is_temporary(result):
+        if following is None and outcome in NEVER_TAKEN and _is_temporary(result):
             following, pause = self._next_round(attempt)
         if following is None:
             await self.recorder.save(unit, attempt, judged, now)

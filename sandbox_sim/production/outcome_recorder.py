@@ -13,7 +13,15 @@ from sandbox_sim.ledger import movements
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import Ids, Unit
 from sandbox_sim.production.registry import Networks
-from sandbox_sim.records.attempts import Attempt, Change, Judgement, after_hint, apply, recheck_at
+from sandbox_sim.records.attempts import (
+    Attempt,
+    Change,
+    Judgement,
+    Terms,
+    after_hint,
+    apply,
+    recheck_at,
+)
 from sandbox_sim.records.callbacks import CallbackRecord
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.ledger import LedgerQuery, Overdrawn, Reason
@@ -27,6 +35,12 @@ _MOST_LINES: Final = 1_000
 
 
 log = logging.getLogger("sandbox_sim.networks")
+
+
+def after_submit(attempt: Attempt, terms: Terms, now: datetime) -> Attempt:
+    """The attempt when its request is sent; the network is asked if no answer comes in time."""
+    next_ask_at = now + terms.timeout + terms.schedule.poll_after
+    return attempt.submitted()._replace(next_ask_at=next_ask_at)
 
 
 def status_query_job(attempt: Attempt) -> Job | None:

@@ -27,7 +27,11 @@ from sandbox_sim.operations import Operation
 from sandbox_sim.payments.submit import PaymentDecision, PaymentRequest
 from sandbox_sim.ports import Clock, Ids, RunningTasks, Store, StoreError, Unit
 from sandbox_sim.ports.network import SubmitRequest, SubmitResult
-from sandbox_sim.production.outcome_recorder import OutcomeRecorder, schedule_status_query
+from sandbox_sim.production.outcome_recorder import (
+    OutcomeRecorder,
+    after_submit,
+    schedule_status_query,
+)
 from sandbox_sim.production.registry import ConfiguredNetwork, Networks
 from sandbox_sim.records.attempts import Attempt, Change
 from sandbox_sim.records.ledger import LedgerLine, Overdrawn
@@ -194,11 +198,10 @@ class NetworkProcessor:
         submit = self._request(request, first, attempt_id, reference)
         attempt = submit.attempt(first.name, request.network_transaction_id, number, now)._replace(
             currency=payment.currency_code,
-            next_ask_at=now + first.terms.timeout + first.terms.schedule.poll_after,
             sent_currency="" if submit.currency == payment.currency_code else submit.currency,
             refund_of="" if request.refund is None else request.refund.of,
         )
-        return _UnsentRequest(attempt.submitted(), submit, fallbacks)
+        return _UnsentRequest(after_submit(attempt, first.terms, now), submit, fallbacks)
 
     def _request(
         self, request: PaymentRequest, to: ConfiguredNetwork, attempt_id: str, reference: str

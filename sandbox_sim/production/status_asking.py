@@ -22,7 +22,7 @@ from sandbox_sim.ports.network import StatusQuery, StatusResult, SubmitRequest, 
 from sandbox_sim.production import processor
 from sandbox_sim.production.background_jobs import BackgroundJobs
 from sandbox_sim.production.decisions import CannotAsk, describe_answer
-from sandbox_sim.production.outcome_recorder import OutcomeRecorder
+from sandbox_sim.production.outcome_recorder import OutcomeRecorder, after_submit
 from sandbox_sim.production.registry import Networks
 from sandbox_sim.records.attempts import (
     LONGEST_PAUSE,
@@ -138,8 +138,7 @@ class StatusAsking:
     async def record(self, unit: Unit, before: Attempt, result: StatusResult) -> Judgement:
         """Save the status of an attempt that was read in this unit."""
         now = self.clock.now()
-        judged = self.recorder.judge(before, result.report, now)
-        judged = self._with_requested_pause(judged, result, now)
+        judged = self._judge(before, result, now)
         await self.recorder.save(unit, before, judged, now)
         return judged
 
@@ -225,23 +224,19 @@ class StatusAsking:
         now = self.clock.now()
         if not before.is_open and _is_due(before, job):
             before = before._replace(next_ask_at=None)
-        judged = self.recorder.judge(before, result.report, now)
-        judged = self._with_requested_pause(judged, result, now)
+        judged = self._judge(before, result, now)
         terms, again = self.networks.terms(before.network), None
         if may_submit_again(judged.attempt, terms, now):
             again = processor.request_from_json(await unit.saved_request(before.id))
         if again is not None:
-            later = now + terms.timeout + terms.schedule.poll_after
-            submitted = judged.attempt.submitted()._replace(next_ask_at=later)
-            judged = judged._replace(attempt=submitted)
+            judged = judged._replace(attempt=after_submit(judged.attempt, terms, now))
         await self.recorder.save(unit, before, judged, now)
         self._log_given_up(before, judged.attempt, now)
         return again
 
-    def _with_requested_pause(
-        self, judged: Judgement, result: StatusResult, now: datetime
-    ) -> Judgement:
-        """The judgement, with its next query as late as the network asked for, within bounds."""
+    def _judge(self, before: Attempt, result: StatusResult, now: datetime) -> Judgement:
+        """Judge a status; the next query is as late as the network asked for, within bounds."""
+        judged = self.recorder.judge(before, result.report, now)
         attempt, pause = judged.attempt, result.retry_after
         if pause is None or attempt.next_ask_at is None or judged.change is Change.ENDED:
             return judged

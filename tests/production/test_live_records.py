@@ -86,8 +86,8 @@ async def test_what_is_open_for_less_is_not_counted_though_another_network_is_gi
 
     await desk.wait(hours=2)
 
-    assert await records(desk).stuck(timedelta(hours=3)) == StuckCounts(0, 0)
-    assert await records(desk).stuck(timedelta(hours=2)) == StuckCounts(0, 1)
+    assert await records(desk).count_stuck(timedelta(hours=3)) == StuckCounts(0, 0)
+    assert await records(desk).count_stuck(timedelta(hours=2)) == StuckCounts(0, 1)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ async def test_what_is_open_for_long_is_counted_and_what_waits_for_a_person_apar
     desk: Desk,
 ) -> None:
     async def stuck() -> StuckCounts:
-        return await records(desk).stuck(timedelta(minutes=10))
+        return await records(desk).count_stuck(timedelta(minutes=10))
 
     await desk.pay()
     await desk.wait(minutes=6)

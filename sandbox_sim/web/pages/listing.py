@@ -302,7 +302,9 @@ class RecordLists:
 
     async def stuck(self) -> StuckCounts:
         """How many payments and SMS of mode P wait for a person, or are open for long."""
-        return StuckCounts(0, 0) if self.live is None else await self.live.stuck(OPEN_FOR_LONG)
+        return (
+            StuckCounts(0, 0) if self.live is None else await self.live.count_stuck(OPEN_FOR_LONG)
+        )
 
     async def callbacks_of(self, search: SearchQuery) -> list[Any]:
         """The newest callbacks of the service in the search, or of all."""
