@@ -101,7 +101,7 @@ def _amount_problem(attempt: Attempt, outcome: Outcome, amount: Decimal) -> str:
     return ""
 
 
-def objection(
+def force_reason(
     judged: Judgement, decided: Attempt, report: Report | None, terms: Terms, now: datetime
 ) -> str:
     """Why the decision needs force, in words; empty if it does not.

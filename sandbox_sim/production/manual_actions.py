@@ -11,7 +11,7 @@ from sandbox_sim.production.decisions import (
     ForceNeeded,
     IllegalSettlement,
     describe_answer,
-    objection,
+    force_reason,
     settled_by_person,
     with_confirmed_values,
 )
@@ -120,17 +120,17 @@ class ManualSettlements:
         except IllegalSettlement as refused:
             return refused
         now, terms = self.clock.now(), self.networks.terms(before.network)
-        against = objection(judged, after, report, terms, now)
-        if against and not decision.force:
+        needs_force = force_reason(judged, after, report, terms, now)
+        if needs_force and not decision.force:
             return ForceNeeded(
-                f"{said}, and {against}. Nothing was settled; to settle anyway, use force: "
+                f"{said}, and {needs_force}. Nothing was settled; to settle anyway, use force: "
                 '--force on the command line, "force": true in the control API'
             )
         change = Change.ENDED if judged.attempt.is_open else Change.NOTED
         await self.recorder.save(unit, judged.attempt, Judgement(after, change), now)
         person = decision.status, decision.by, decision.reason
         confirmed = decision.amount, decision.network_id
-        kept = KeptDecision(attempt_id, now, *person, bool(against), said, *confirmed)
+        kept = KeptDecision(attempt_id, now, *person, bool(needs_force), said, *confirmed)
         await unit.add_decision(kept)
         return SettledByHand(await transaction_or_placeholder(unit, after), said)
 

@@ -460,7 +460,7 @@ class ReadsEachReceiptAsArrived(Smpp):
         receipt = pdus.receipt_of(pdus.delivered(pdu))
         assert receipt is not None
         assert self._events is not None
-        await self._events.notified(Notification(Outcome.SUCCEEDED, part_id=receipt.written_id))
+        await self._events.notified(Notification(Outcome.SUCCEEDED, part_id=receipt.text_id))
         return pdus.OK
 
 

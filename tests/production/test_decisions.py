@@ -11,7 +11,7 @@ from sandbox_sim.production.decisions import (
     SPENDING,
     IllegalSettlement,
     describe_answer,
-    objection,
+    force_reason,
     settled_by_person,
     with_confirmed_values,
 )
@@ -50,7 +50,7 @@ def asked(
     judged = Judgement(subject, Change.NOTHING)
     if said is not None:
         judged = apply(subject, said, terms, now)
-    return objection(judged, judged.attempt._replace(outcome=outcome), said, terms, now)
+    return force_reason(judged, judged.attempt._replace(outcome=outcome), said, terms, now)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
@@ -146,7 +146,7 @@ def test_a_part_of_what_the_network_calls_paid_in_whole_needs_force() -> None:
         outcome=Outcome.SUCCEEDED
     )
 
-    why = objection(Judgement(known, Change.NOTHING), part, said, TERMS, LATER)
+    why = force_reason(Judgement(known, Change.NOTHING), part, said, TERMS, LATER)
 
     assert why == "that with the amount 10.5, not 8"
 

@@ -71,8 +71,8 @@ class AnswerReader:
 
     def reason(self, document: Mapping[str, Any]) -> str:
         """Why the payment failed, in the network's words; else the word of the outcome."""
-        said = (self._text(document, path) for path in self._fields.reason)
-        return (next(filter(None, said), "") or self.word(document))[:MOST_CHARACTERS]
+        reasons = (self._text(document, path) for path in self._fields.reason)
+        return (next(filter(None, reasons), "") or self.word(document))[:MOST_CHARACTERS]
 
     def _text(self, document: Mapping[str, Any], path: tuple[str, ...] | None) -> str:
         return text_of(_value_at(document, path))
@@ -160,5 +160,5 @@ def _as_word(value: object) -> str:
     return text_of(value)
 
 
-def _describe_answer(status: int, said: str) -> str:
-    return f"HTTP {status}, {said}" if said else f"HTTP {status}"
+def _describe_answer(status: int, reason: str) -> str:
+    return f"HTTP {status}, {reason}" if reason else f"HTTP {status}"

@@ -102,7 +102,7 @@ class MtnMomo:
             environment.name, environment.clock, self.scrubber, environment.timeout, **options
         )
         in_sandbox = settings.is_sandbox
-        self._products = {name: self._product(name, each) for name, each in accounts.items()}
+        self._products = {name: self._make_product(name, each) for name, each in accounts.items()}
         self.capabilities = Capabilities(
             operations=frozenset(
                 operation for operation, name in _PRODUCTS.items() if name in accounts
@@ -137,8 +137,8 @@ class MtnMomo:
         ends_at = self._clock.monotonic() + self._timeout_s
         token = await product.tokens.get(self._timeout_s)
         if isinstance(token, NoToken):
-            fault = token.network_fault
-            return SubmitResult(Outcome.NOT_SENT, reason=token.problem, network_fault=fault)
+            reason, fault = token.problem, token.network_fault
+            return SubmitResult(Outcome.NOT_SENT, reason=reason, network_fault=fault)
         answer = await self._send(product, request, token, ends_at)
         if isinstance(answer, HttpAnswer) and answer.status == 401:
             renewed = await product.tokens.get(self._remaining(ends_at), refused=token)
@@ -224,7 +224,7 @@ class MtnMomo:
         )
 
     async def _ask(
-        self, product: _Product, query: StatusQuery, token: str | NoToken, *, again: bool = True
+        self, product: _Product, query: StatusQuery, token: str | NoToken, *, may_renew: bool = True
     ) -> HttpAnswer | NoToken | NoAnswer:
         """Ask for the status of a payment; after a 401 once more with a new token."""
         if isinstance(token, NoToken):
@@ -236,16 +236,16 @@ class MtnMomo:
             {**product.headers, "Authorization": f"Bearer {token}"},
             attempt_id=query.attempt_id,
         )
-        if again and isinstance(answer, HttpAnswer) and answer.status == 401:
+        if may_renew and isinstance(answer, HttpAnswer) and answer.status == 401:
             renewed = await product.tokens.get(self._timeout_s, refused=token)
-            return await self._ask(product, query, renewed, again=False)
+            return await self._ask(product, query, renewed, may_renew=False)
         return answer
 
     def _remaining(self, ends_at: float) -> float:
         """How much of the time is left, in seconds of real time."""
         return max(ends_at - self._clock.monotonic(), 0.0)
 
-    def _product(self, name: str, account: ProductCredentials) -> _Product:
+    def _make_product(self, name: str, account: ProductCredentials) -> _Product:
         path, party = _PATHS[name]
         url = f"{self._settings.base_url}/{name}"
         headers = {

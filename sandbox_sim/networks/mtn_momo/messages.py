@@ -49,8 +49,8 @@ def failure_reason(reason: object) -> str:
     code = code_of(reason)
     message: Any = reason.get("message") if isinstance(reason, Mapping) else None
     meaning = FAILURE_REASONS.get(code) or (message if isinstance(message, str) else "")
-    said = ": ".join(text for text in (code, meaning.strip()) if text)
-    return (said or NO_REASON)[:MOST_CHARACTERS]
+    text = ": ".join(filter(None, (code, meaning.strip())))
+    return (text or NO_REASON)[:MOST_CHARACTERS]
 
 
 _STATES: Final[Mapping[str, Outcome]] = {
@@ -109,12 +109,12 @@ def status_result(status: int, body: bytes, reference: str, transaction_id: str)
     echoed = echo(document)
     external_id = text_of(document.get("externalId"))
     # MTN repeats our transaction_id instead of the reference; another one means another payment.
-    repeated = reference if external_id and external_id == transaction_id else external_id
+    is_ours = external_id and external_id == transaction_id
     return StatusResult(
         outcome,
         reason=failure(document, outcome),
         network_id=network_id(document),
-        echo=echoed._replace(reference=repeated or None),
+        echo=echoed._replace(reference=(reference if is_ours else external_id) or None),
     )
 
 
@@ -143,6 +143,6 @@ def echo(document: Mapping[str, Any]) -> Echo:
 
 def _describe_answer(status: int, document: Mapping[str, Any]) -> str:
     """The HTTP status, with the code and the message if there are any."""
-    said = document.get("message")
-    has_words = bool(code_of(document)) or (isinstance(said, str) and bool(said))
-    return f"HTTP {status}, {failure_reason(document)}" if has_words else f"HTTP {status}"
+    message = document.get("message")
+    has_reason = code_of(document) or (isinstance(message, str) and message)
+    return f"HTTP {status}, {failure_reason(document)}" if has_reason else f"HTTP {status}"

@@ -89,8 +89,6 @@ _FAILURES: Final[Mapping[SubmitFailure, SubmitResult]] = {
     SubmitFailure.LOST_ANSWER: _LOST,
 }
 
-Share = float
-
 
 class SimulatedSettings(AdapterSettings):
     """The settings of a network with `adapter = "simulated"`."""
@@ -104,7 +102,7 @@ class SimulatedSettings(AdapterSettings):
         [], description="Numbers, accounts and amounts whose payments are reversed after success."
     )
     reverse_after_ms: float = Field(10_000, ge=0, description="From the decision to the reversal.")
-    failures: dict[SubmitFailure, Share] = Field(
+    failures: dict[SubmitFailure, float] = Field(
         {}, description="Shares of submits that are lost: not_sent, lost_request, lost_answer."
     )
 

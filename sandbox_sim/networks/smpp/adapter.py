@@ -289,11 +289,11 @@ class Smpp:
             "data_coding": part.data_coding,
             "octets": len(part.octets),
         }
-        said, problem = "", ""
+        response, problem = "", ""
         if isinstance(answer, SubmitResult):
             problem = answer.reason
         else:
-            said = f"{pdus.name_of(answer.status)} {answer.message_id}".strip()
+            response = f"{pdus.name_of(answer.status)} {answer.message_id}".strip()
         self._events.exchanged(
             Exchange(
                 self._name,
@@ -305,7 +305,7 @@ class Smpp:
                 f"smpp://{self._settings.host}:{self._settings.port}",
                 {},
                 self.scrubber.body(json.dumps(sent).encode()),
-                answer_body=self.scrubber.text(said),
+                answer_body=self.scrubber.text(response),
                 problem=self.scrubber.text(problem),
             )
         )

@@ -261,7 +261,7 @@ _STATES: Final[Mapping[str, Outcome]] = {
 }
 
 # The values of the parameter message_state, as the text has them.
-_NUMBERED: Final[Mapping[int, str]] = dict(
+_STATES_BY_NUMBER: Final[Mapping[int, str]] = dict(
     enumerate(
         (
             *("SCHEDLD", "ENROUTE", "DELIVRD", "EXPIRED", "DELETED", "UNDELIV"),
@@ -286,12 +286,12 @@ _HEX: Final = re.compile(r"[0-9A-Fa-f]+")
 class Receipt(NamedTuple):
     """A parsed receipt.
 
-    written_id: the identifier in its text; parameter_id: in its parameter; empty if absent.
+    text_id: the identifier in its text; parameter_id: in its parameter; empty if absent.
     reason: the state in the SMSC's words, if the message did not arrive.
     """
 
     outcome: Outcome
-    written_id: str
+    text_id: str
     parameter_id: str
     reason: str
 
@@ -309,14 +309,14 @@ def receipt_of(delivered: "DeliverSm") -> Receipt | None:
     if kind not in {_RECEIPT, _INTERMEDIATE} and _RECEIPTED_MESSAGE_ID not in parameters:
         return None
     text = _QUOTED.split(_text_of(delivered, parameters), maxsplit=1)[0]
-    written = _search(_STATE, text).upper()
+    text_state = _search(_STATE, text).upper()
     state = parameters.get(_MESSAGE_STATE, b"")
-    numbered = _NUMBERED.get(state[0], "") if len(state) == 1 else ""
-    outcome = _outcome(written, numbered)
+    parameter_state = _STATES_BY_NUMBER.get(state[0], "") if len(state) == 1 else ""
+    outcome = _outcome(text_state, parameter_state)
     if kind == _INTERMEDIATE and outcome in {Outcome.SUCCEEDED, Outcome.FAILED}:
         outcome = Outcome.PENDING
     error = _search(_ERROR, text)
-    reason = f"{written or numbered}{f', err {error}' if error else ''}"
+    reason = f"{text_state or parameter_state}{f', err {error}' if error else ''}"
     return Receipt(
         outcome,
         identifier(_search(_ID, text).encode("latin-1")),
@@ -347,9 +347,9 @@ def key_of_receipt(receipt: Receipt, form: ReceiptIds) -> str:
 
     The parameter repeats `submit_sm_resp`; only the text may have the number in another form.
     """
-    if form is ReceiptIds.SAME or not receipt.written_id:
-        return key_of_answer(receipt.parameter_id or receipt.written_id, form)
-    return _decimal(receipt.written_id, 10 if form is ReceiptIds.DECIMAL_OF_HEX else 16)
+    if form is ReceiptIds.SAME or not receipt.text_id:
+        return key_of_answer(receipt.parameter_id or receipt.text_id, form)
+    return _decimal(receipt.text_id, 10 if form is ReceiptIds.DECIMAL_OF_HEX else 16)
 
 
 def _normalized(text: str) -> str:

@@ -173,16 +173,16 @@ class Replay:
 
     def _find_cassette(self, url: str, request: Mapping[str, Any]) -> str | None:
         """The name of the cassette to answer from; None if none of them fits."""
-        fitting = [
+        matching = [
             name
             for name, each in self._cassettes.items()
             if url.endswith(each.path) and _matches(each.request, request)
         ]
-        if not fitting:
+        if not matching:
             return None
-        exact = [n for n in fitting if _party(self._cassettes[n].request) == _party(request)]
-        among = exact or fitting
-        chosen = next((name for name in among if name not in self._used), among[-1])
+        exact = [n for n in matching if _party(self._cassettes[n].request) == _party(request)]
+        candidates = exact or matching
+        chosen = next((name for name in candidates if name not in self._used), candidates[-1])
         self._used.add(chosen)
         return chosen
 
@@ -227,9 +227,9 @@ def _replacements(recorded: Mapping[str, Any], request: Mapping[str, Any]) -> Ma
         for name in _REPLACED_FIELDS
         if recorded.get(name) and request.get(name)
     }
-    mine, yours = _party(recorded), _party(request)
-    if mine.startswith("0") and yours.startswith("0"):
-        texts[f"233{mine[1:]}"] = f"233{yours[1:]}"
+    recorded_number, number = _party(recorded), _party(request)
+    if recorded_number.startswith("0") and number.startswith("0"):
+        texts[f"233{recorded_number[1:]}"] = f"233{number[1:]}"
     return texts
 
 

@@ -59,8 +59,10 @@ _SMS_OUTCOMES: Final[Mapping[str, Outcome]] = {
 def currency_objection(request: SubmitRequest) -> str | None:
     """Why the interface cannot express a request, in words; None if it can."""
     if request.operation in _WITHOUT_CURRENCY and request.currency != DEFAULT_CURRENCY:
-        only = f"so it takes only {DEFAULT_CURRENCY}"
-        return f"the interface has no currency for {request.operation}, {only}"
+        return (
+            f"the interface has no currency for {request.operation}, so it takes only "
+            f"{DEFAULT_CURRENCY}"
+        )
     return None
 
 
@@ -122,7 +124,7 @@ def _fields(request: SubmitRequest) -> dict[str, object]:
 def submit_result(answer: HttpAnswer, *, repeated: bool) -> SubmitResult:
     """The result of a submit: by the tables, else UNKNOWN."""
     code, body = code_of(answer)
-    said = text_field(body, "response_message")
+    message = text_field(body, "response_message")
     unlisted = f"HTTP {answer.status}, response_code {code or 'missing'}"
     if code in _TAKEN and answer.status < 300:
         record = body.get("response_data")
@@ -131,9 +133,9 @@ def submit_result(answer: HttpAnswer, *, repeated: bool) -> SubmitResult:
         return SubmitResult(Outcome.PENDING, network_id=network_id, redirect_url=page)
     if code == _DUPLICATE and not repeated:
         # Our only request did not begin this transaction, so an older one has the same id.
-        return SubmitResult(Outcome.REFUSED, code=_DUPLICATE, reason=said or unlisted)
+        return SubmitResult(Outcome.REFUSED, code=_DUPLICATE, reason=message or unlisted)
     if code in _REFUSALS:
-        return SubmitResult(Outcome.REFUSED, code=_REFUSALS[code], reason=said or unlisted)
+        return SubmitResult(Outcome.REFUSED, code=_REFUSALS[code], reason=message or unlisted)
     return SubmitResult(Outcome.UNKNOWN, reason=unlisted)
 
 
