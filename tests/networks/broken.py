@@ -22,6 +22,7 @@ from sandbox_sim.networks.upstream.adapter import UpstreamNetwork, UpstreamSetti
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import (
     Health,
+    NetworkEnvironment,
     NetworkEvents,
     Notification,
     StatusQuery,
@@ -318,8 +319,11 @@ LeavesATask = before(
 class NeverTimesOut(UpstreamNetwork):
     """Waits for an answer without a limit."""
 
-    def __init__(self, settings: UpstreamSettings, *arguments: Any, **options: Any) -> None:
-        super().__init__(settings, "testnet", ClockWithoutLimits(), timedelta(1), **options)
+    def __init__(
+        self, settings: UpstreamSettings, environment: NetworkEnvironment, **options: Any
+    ) -> None:
+        patient = replace(environment, clock=ClockWithoutLimits(), timeout=timedelta(1))
+        super().__init__(settings, patient, **options)
 
 
 class ClockWithoutLimits(VirtualClock):

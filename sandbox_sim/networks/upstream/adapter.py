@@ -40,7 +40,6 @@ from sandbox_sim.networks.upstream.wire import (
     text_field,
 )
 from sandbox_sim.operations import CARRIED, Operation
-from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.network import (
     Capabilities,
     Health,
@@ -55,7 +54,6 @@ from sandbox_sim.ports.network import (
     UnreadableNotification,
 )
 from sandbox_sim.records import reports
-from sandbox_sim.records.attempts import LONGEST_PAUSE
 from sandbox_sim.records.callbacks import SIGNATURE_HEADER
 from sandbox_sim.records.exchanges import NotificationTrust, RawNotification, Scrubber
 from sandbox_sim.records.ledger import SMS_UNITS
@@ -128,27 +126,22 @@ class UpstreamNetwork:
     """The adapter; one account at one other gateway."""
 
     def __init__(
-        self,
-        settings: UpstreamSettings,
-        name: str,
-        clock: Clock,
-        timeout: timedelta,
-        longest_pause: timedelta = LONGEST_PAUSE,
-        **options: Any,
+        self, settings: UpstreamSettings, environment: NetworkEnvironment, **options: Any
     ) -> None:
         """Make the adapter, not yet open; `options` go to `NetworkHttpClient`."""
+        name, clock = environment.name, environment.clock
         secret = settings.secret_key.get_secret_value()
         basic = basic_credentials(settings.client_key, secret)
         self._base_url = settings.base_url
         self._secret_key = secret
         self._clock = clock
-        self._longest_pause = longest_pause
+        self._longest_pause = environment.longest_pause
         self._repeats_within = timedelta(seconds=settings.repeats_within_s)
         self._headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/json"}
         self.scrubber = scrubber = Scrubber([secret, basic])
         self._recorder: Recorder | None = None
         self._replay: Replay | None = None
-        client = NetworkHttpClient(name, clock, scrubber, timeout, **options)
+        client = NetworkHttpClient(name, clock, scrubber, environment.timeout, **options)
         self._http: NetworkHttpClient | Recorder | Replay = client
         if settings.replay is not None:
             self._http = self._replay = Replay(name, settings.replay, clock, scrubber, self.parse)
@@ -258,8 +251,8 @@ class UpstreamNetwork:
             raise UnreadableNotification(f"the callback is not JSON: {error}") from None
         if not isinstance(body, dict):
             raise UnreadableNotification("the callback is not a JSON object")
-        reference = text_field(body, "trans_ref") or text_field(body, "transaction_id")
-        status = text_field(body, "trans_status") or text_field(body, "status")
+        reference = text_field(body, "trans_ref", "transaction_id")
+        status = text_field(body, "trans_status", "status")
         if not reference or not status:
             raise UnreadableNotification("the callback names no transaction or no status")
         code = status.partition("/")[0]
@@ -272,17 +265,14 @@ class UpstreamNetwork:
                 outcome,
                 attempt_id=raw.path.strip("/"),
                 reference=reference,
-                network_id=text_field(body, "trans_id")
-                or text_field(body, "network_transaction_id"),
+                network_id=text_field(body, "trans_id", "network_transaction_id"),
                 echo=Echo(
                     reference,
                     amount_of(body.get("amount")),
                     text_field(body, "currency_code") or None,
                 ),
                 cancelled=code == Status.CANCELLED.value,
-                reason=text_field(body, "status_desc") or text_field(body, "message")
-                if failed
-                else "",
+                reason=text_field(body, "status_desc", "message") if failed else "",
             )
         ]
 
@@ -296,9 +286,8 @@ class UpstreamNetwork:
 
 
 def _make(settings: UpstreamSettings, environment: NetworkEnvironment) -> UpstreamNetwork:
-    name, clock, timeout = environment.name, environment.clock, environment.timeout
     try:
-        return UpstreamNetwork(settings, name, clock, timeout, environment.longest_pause)
+        return UpstreamNetwork(settings, environment)
     except BadCassette as error:
         raise NetworkConfigError(f"replay: {error}") from None
     except OSError as error:

@@ -171,7 +171,7 @@ def code_of(answer: HttpAnswer) -> tuple[str, Mapping[str, Any]]:
     return text_field(body, "response_code"), body
 
 
-def text_field(body: Mapping[str, Any], name: str) -> str:
-    """The text of a field; empty if it is missing or is not a text."""
-    value = body.get(name)
-    return value if isinstance(value, str) else ""
+def text_field(body: Mapping[str, Any], *names: str) -> str:
+    """The first of these fields that is a text and not empty; empty if there is none."""
+    values = (body.get(name) for name in names)
+    return next((value for value in values if value and isinstance(value, str)), "")
