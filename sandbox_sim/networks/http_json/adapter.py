@@ -87,13 +87,10 @@ class RequestTemplate:
         self._table = table
         self._base_url = base_url
         self._auth = auth
-        self._content_type: Mapping[str, str] = {}
-        if table.json_body is not None:
-            self._content_type = {"Content-Type": "application/json"}
-        elif table.form is not None:
-            self._content_type = {"Content-Type": "application/x-www-form-urlencoded"}
-        if "content-type" in map(str.lower, table.headers):
-            self._content_type = {}
+        kind = "application/json" if table.form is None else "application/x-www-form-urlencoded"
+        has_body = table.json_body is not None or table.form is not None
+        is_given = "content-type" in map(str.lower, table.headers)
+        self._content_type = {"Content-Type": kind} if has_body and not is_given else {}
 
     def render(self, values: Values) -> RenderedRequest:
         """The request with these values.
@@ -199,7 +196,10 @@ class HttpJson:
         if isinstance(answer, NoAnswer):
             return StatusResult(Outcome.UNKNOWN, reason=answer.problem)
         read = status_result(
-            answer, self._status_reader, table.statuses, failure_counts=self._failure_counts(query)
+            answer,
+            self._status_reader,
+            table.statuses,
+            failure_counts=self._failure_counts(query, table.failed_after_s),
         )
         pause = retry_after(answer.headers, self._clock, self._longest_pause)
         return replace(read, reason=self.scrubber.text(read.reason), retry_after=pause)
@@ -257,14 +257,11 @@ class HttpJson:
         values = {name: read(query) for name, read in templates.STATUS.items()}
         return {**values, **self._account}
 
-    def _failure_counts(self, query: StatusQuery) -> bool:
+    def _failure_counts(self, query: StatusQuery, after_s: float) -> bool:
         """Whether the payment is old enough for a failure to count; False if its age is unknown."""
-        table = self._settings.status
-        if table is None or not table.failed_after_s:
-            return True
-        if query.submitted_at is None:
-            return False
-        return self._clock.now() - query.submitted_at >= timedelta(seconds=table.failed_after_s)
+        if query.submitted_at is None or not after_s:
+            return not after_s
+        return self._clock.now() - query.submitted_at >= timedelta(seconds=after_s)
 
     def _reader(self, fields: FieldsTable, outcomes: Outcomes) -> AnswerReader:
         return AnswerReader(fields, outcomes, self._settings.currencies[0])

@@ -67,13 +67,13 @@ class Meaning(NamedTuple):
 UNKNOWN: Final = Meaning(Outcome.UNKNOWN)
 
 
-def _parse_meaning(source: object, further: Iterable[str]) -> Meaning:
-    """Read a meaning. further: the meanings that the table allows in addition to the usual three.
+def _parse_meaning(source: object, more: Iterable[str]) -> Meaning:
+    """Read a meaning. more: the meanings that the table allows in addition to the usual three.
 
     Raises:
         ValueError: it is not allowed, or is a refusal without a code.
     """
-    names = ("pending", "succeeded", "failed", *further)
+    names = ("pending", "succeeded", "failed", *more)
     name, _, code = source.partition(" ") if isinstance(source, str) else ("", "", "")
     if name not in names:
         near = nearest(name, names) if name else None
@@ -129,16 +129,14 @@ def _require(condition: bool, sentence: str) -> None:
 
 
 SubmitMeaning = Annotated[
-    Meaning, PlainValidator(partial(_parse_meaning, further=("not_sent", _REVERSED, _REFUSED)))
+    Meaning, PlainValidator(partial(_parse_meaning, more=("not_sent", _REVERSED, _REFUSED)))
 ]
 
 StatusMeaning = Annotated[
-    Meaning, PlainValidator(partial(_parse_meaning, further=(_REVERSED, _NOT_FOUND)))
+    Meaning, PlainValidator(partial(_parse_meaning, more=(_REVERSED, _NOT_FOUND)))
 ]
 
-NotificationMeaning = Annotated[
-    Meaning, PlainValidator(partial(_parse_meaning, further=(_REVERSED,)))
-]
+NotificationMeaning = Annotated[Meaning, PlainValidator(partial(_parse_meaning, more=(_REVERSED,)))]
 
 SubmitStatuses = Annotated[dict[int, SubmitMeaning], AfterValidator(_check_submit_statuses)]
 

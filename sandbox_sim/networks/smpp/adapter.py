@@ -189,15 +189,15 @@ class Smpp:
         while True:
             async with self._window:
                 await self._throttle.wait()
-                result, is_throttled = await self._send_once(attempt_id, part)
-            if not is_throttled:
+                result = await self._send_once(attempt_id, part)
+            if result.reason not in pdus.THROTTLED:
                 return result
             waited_s += self._throttle.slow_down()
             if self._throttle.is_too_long(waited_s):
                 return result
 
-    async def _send_once(self, attempt_id: str, part: Part) -> tuple[SubmitResult, bool]:
-        """Send a part once; the second value is whether the SMSC refused it because of its load."""
+    async def _send_once(self, attempt_id: str, part: Part) -> SubmitResult:
+        """Send a part once; the reason is in `THROTTLED` if the SMSC refuses it for its load."""
         began_at = self._clock.monotonic()
         # Only later parts wait for a connection; without one the first part fails at once.
         first = part.number == 1
@@ -205,14 +205,14 @@ class Smpp:
             self._link.bound() if first else self._link.bound_within(self._timeout_s)
         )
         answer = await self._answer_or_result(connection, attempt_id, part, began_at)
-        self._report(attempt_id, part, answer, self._clock.monotonic() - began_at)
+        self._report(attempt_id, part, answer, began_at)
         if isinstance(answer, SubmitResult):
-            return answer, False
+            return answer
         result = _part_result(answer)
         if result.outcome is Outcome.PENDING:
             self._throttle.speed_up()
             await self._save_identifier(attempt_id, part, answer)
-        return result, result.reason in pdus.THROTTLED
+        return result
 
     async def _answer_or_result(
         self, connection: SmscConnection | None, attempt_id: str, part: Part, began_at: float
@@ -242,7 +242,7 @@ class Smpp:
 
     def _on_late_answer(self, attempt_id: str, part: Part, answer: Pdu, began_at: float) -> None:
         """Apply an answer that came after the submit ended as UNKNOWN."""
-        self._report(attempt_id, part, answer, self._clock.monotonic() - began_at)
+        self._report(attempt_id, part, answer, began_at)
         self._late_answers.start(self._apply_late_answer(attempt_id, part, answer))
 
     async def _apply_late_answer(self, attempt_id: str, part: Part, answer: Pdu) -> None:
@@ -276,7 +276,7 @@ class Smpp:
         return pdus.OK
 
     def _report(
-        self, attempt_id: str, part: Part, answer: Pdu | SubmitResult, took_s: float
+        self, attempt_id: str, part: Part, answer: Pdu | SubmitResult, began_at: float
     ) -> None:
         """Report a part and its answer to the journal, without the text of the message."""
         if self._events is None:
@@ -300,7 +300,7 @@ class Smpp:
                 "submit",
                 attempt_id,
                 self._clock.now(),
-                round(took_s * 1000),
+                round((self._clock.monotonic() - began_at) * 1000),
                 "SUBMIT_SM",
                 f"smpp://{self._settings.host}:{self._settings.port}",
                 {},

@@ -298,8 +298,7 @@ class SmppLink:
 
     def __post_init__(self) -> None:
         self._connection: SmscConnection | None = None
-        self._bound = asyncio.Event()
-        self._lost = asyncio.Event()
+        self._bound, self._lost = asyncio.Event(), asyncio.Event()
         self._bind_tried = asyncio.Event()
         self._bind_tried.set()
         self._outlives_at = 0.0
