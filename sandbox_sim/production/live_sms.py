@@ -84,9 +84,7 @@ class LiveSms:
         recipients = sandbox_rules.decide_live(request, self.approved_senders)
         if isinstance(recipients, Reply):
             return recipients
-        usable = [
-            each for each in self._candidates() if not self.networks.blocks_submits(each.name)
-        ]
+        usable = [each for each in self._candidates() if not self.networks.is_blocked(each.name)]
         if not usable:
             why = "no route leads to a network for SMS, or its circuit breaker is open"
             log.error("an SMS of service %d fails: %s", request.service_id, why)

@@ -81,7 +81,7 @@ _SAVED_FIELDS: Final = ("outcome", "attempt_id", "reference", "network_id", "par
 log = logging.getLogger("sandbox_sim.networks")
 
 
-class _ParsedNotification(NamedTuple):
+class _Parsed(NamedTuple):
     """What a notification may do, its content, and what is wrong with it, in words."""
 
     standing: Standing
@@ -291,24 +291,20 @@ class NetworkNotifications:
             await unit.save_raw_notification(kept._replace(tries=tries))
             await unit.add_job(_new_job(kept.number, again))
 
-    def _parse(self, raw: RawNotification) -> _ParsedNotification:
+    def _parse(self, raw: RawNotification) -> _Parsed:
         if raw.method == EVENT:
-            return _ParsedNotification(Standing.COUNTS, [_deserialise(raw.body)])
+            return _Parsed(Standing.COUNTS, [_deserialise(raw.body)])
         verdict = self._standing(raw)
         if verdict is Standing.REFUSED:
-            return _ParsedNotification(
-                verdict, note="it is unproven and the network cannot be asked"
-            )
+            return _Parsed(verdict, note="it is unproven and the network cannot be asked")
         try:
-            return _ParsedNotification(
-                verdict, self.networks.by_name[raw.network].network.parse(raw)
-            )
+            return _Parsed(verdict, self.networks.by_name[raw.network].network.parse(raw))
         except UnreadableNotification as error:
             note = f"it cannot be read: {error}"
             by_address = _from_address(raw)
             if verdict is Standing.COUNTS or not by_address.attempt_id:
-                return _ParsedNotification(Standing.REFUSED, note=note)
-            return _ParsedNotification(verdict, [by_address], note)
+                return _Parsed(Standing.REFUSED, note=note)
+            return _Parsed(verdict, [by_address], note)
 
     def _standing(self, raw: RawNotification) -> Standing:
         """The standing of a notification: whether it counts, is a hint, or is refused."""
@@ -340,9 +336,7 @@ class NetworkNotifications:
                 return attempt
         return None
 
-    async def _apply(
-        self, job: Job, kept: KeptNotification, parsed: _ParsedNotification, unit: Unit
-    ) -> None:
+    async def _apply(self, job: Job, kept: KeptNotification, parsed: _Parsed, unit: Unit) -> None:
         verdict, notifications, note = parsed
         await unit.finish(job)
         now, tries, counts = self.clock.now(), kept.tries + 1, verdict is Standing.COUNTS

@@ -164,7 +164,7 @@ class NetworkProcessor:
         for each in candidates:
             submit = self._request(request, each, "", "")
             objection = each.network.capabilities.objection(submit)
-            if objection is None and self.networks.blocks_submits(each.name):
+            if objection is None and self.networks.is_blocked(each.name):
                 objection = "its circuit breaker is open"
             if objection is None:
                 usable.append(each)

@@ -175,7 +175,7 @@ class Networks:
         """The networks to try for a payment, in the order of the routes."""
         return [self.by_name[name] for name in matching_networks(self.routes, operation, nw)]
 
-    def blocks_submits(self, name: str) -> bool:
+    def is_blocked(self, name: str) -> bool:
         """Whether the circuit breaker of a network holds submits back now."""
         _, admitted = self._breakers[name].admit(self._clock.now())
         return not admitted

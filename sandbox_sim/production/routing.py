@@ -31,23 +31,16 @@ def matching_networks(
     return tuple(dict.fromkeys(route.network for route in routes if route.matches(operation, nw)))
 
 
-def unconfigured_networks(
-    routes: Iterable[NetworkRoute], networks: Collection[str]
-) -> Sequence[str]:
+def missing_networks(routes: Iterable[NetworkRoute], networks: Collection[str]) -> Sequence[str]:
     """The networks that routes name and that are not configured."""
     return sorted({route.network for route in routes} - set(networks))
 
 
-def removed_networks(
-    open_attempts: Mapping[str, int], networks: Collection[str]
-) -> Mapping[str, int]:
+def removed_networks(open_attempts: Mapping[str, int], names: Collection[str]) -> Mapping[str, int]:
     """Networks with open attempts that are no longer configured, and how many each has.
 
-    The gateway does not start with such a configuration: only the network of an attempt knows its
-    outcome.
+    names: the configured networks. The gateway does not start with such a configuration: only the
+    network of an attempt knows its outcome.
     """
-    return {
-        name: count
-        for name, count in sorted(open_attempts.items())
-        if count and name not in networks
-    }
+    counts = sorted(open_attempts.items())
+    return {name: count for name, count in counts if count and name not in names}

@@ -70,7 +70,7 @@ async def test_a_probe_that_is_not_sent_for_a_reason_of_ours_is_given_back() -> 
     desk = await opened_and_probing_is_due()
 
     await submit(desk, OURS)
-    assert not desk.networks.blocks_submits("first")
+    assert not desk.networks.is_blocked("first")
     await submit(desk, SubmitResult(Outcome.PENDING))
 
     assert state(desk) is BreakerState.CLOSED
@@ -81,7 +81,7 @@ async def test_a_probe_that_cannot_connect_opens_the_breaker_again() -> None:
 
     await submit(desk, NOT_SENT)
 
-    assert (state(desk), desk.networks.blocks_submits("first")) == (BreakerState.OPEN, True)
+    assert (state(desk), desk.networks.is_blocked("first")) == (BreakerState.OPEN, True)
 
 
 async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_fault(

@@ -6,8 +6,8 @@ from sandbox_sim.operations import Operation
 from sandbox_sim.production.routing import (
     NetworkRoute,
     matching_networks,
+    missing_networks,
     removed_networks,
-    unconfigured_networks,
 )
 
 pytestmark = pytest.mark.decision("D32", "D39")
@@ -43,7 +43,7 @@ def test_a_route_with_nothing_named_fits_everything() -> None:
 
 
 def test_a_route_to_a_network_that_is_not_configured_is_named() -> None:
-    assert unconfigured_networks(ROUTES, {"mtn": 1, "account": 2}) == ["bulk"]
+    assert missing_networks(ROUTES, {"mtn": 1, "account": 2}) == ["bulk"]
 
 
 def test_a_network_with_open_attempts_must_stay_configured() -> None:
