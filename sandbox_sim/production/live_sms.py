@@ -99,8 +99,7 @@ class LiveSms:
             return Reply(Code.BAD_REQUEST, "D5", str(unfit[0]), f"Bad request: {unfit[0]}")
         first = usable[unfit.index(None)]
         outgoing = [self._new_attempt(first, 1, now, each) for each in requests]
-        accept = partial(self._accept, request.service_id, messages, outgoing, now)
-        units_left = await self.store.run(accept)
+        units_left = await self.store.run(partial(self._accept, messages, outgoing, now))
         return sms.answer_of(request, messages, size, units_left, _RULE)
 
     async def history(self, query: HistoryQuery) -> Reply:
@@ -115,18 +114,13 @@ class LiveSms:
         return sms.balance_reply(service_id, int(balance.available), balance.updated_at, _RULE)
 
     async def _accept(
-        self,
-        service_id: int,
-        messages: Sequence[Message],
-        outgoing: Sequence[_Outgoing],
-        now: datetime,
-        unit: Unit,
+        self, messages: Sequence[Message], outgoing: Sequence[_Outgoing], now: datetime, unit: Unit
     ) -> int | None:
         """Charge and save a send; returns the units that are left, or None if there are too few."""
         units = sum(each.units_charged for each in messages)
-        subject = messages[0].batch_id or messages[0].processing_id
-        mode = ServiceMode.PRODUCTION
-        charge = movements.units(Reason.CHARGE, mode, service_id, units, subject, now)
+        first, mode = messages[0], ServiceMode.PRODUCTION
+        subject = first.batch_id or first.processing_id
+        charge = movements.units(Reason.CHARGE, mode, first.service_id, units, subject, now)
         try:
             await unit.add_transfer(charge)
         except Overdrawn:
