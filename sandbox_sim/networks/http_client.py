@@ -103,12 +103,6 @@ _NOT_OPEN: Final = NoAnswer(
 )
 
 
-class _SubmitState:
-    """The state of one submit while it is under way."""
-
-    connected = False
-
-
 class _RetryPolicy(ExponentialRetry):
     """Decides when a query is sent again, and counts the tries."""
 
@@ -203,7 +197,7 @@ class NetworkHttpClient:
         """
         if self._submits is None:
             return _NOT_OPEN
-        state = _SubmitState()
+        state = SimpleNamespace(connected=False)
         began = self.clock.monotonic()
         request = self._submits.request(
             method,
@@ -216,8 +210,7 @@ class NetworkHttpClient:
         answer = await self._answer_or_problem(request, within_s)
         if isinstance(answer, NoAnswer):
             answer = answer._replace(may_have_arrived=state.connected)
-        sent = self._exchange("submit", attempt_id, method, url, headers, body, began)
-        self._report(sent, answer)
+        self._report("submit", attempt_id, method, url, headers, body, began, answer)
         return answer
 
     async def ask(
@@ -243,8 +236,8 @@ class NetworkHttpClient:
             method, url, headers=dict(headers), data=body or None, allow_redirects=False
         )
         answer = await self._answer_or_problem(request)
-        sent = self._exchange(purpose, attempt_id, method, url, headers, body, began)
-        self._report(sent._replace(tries=retries.tries), answer)
+        sent = purpose, attempt_id, method, url, headers, body, began
+        self._report(*sent, answer, tries=retries.tries)
         return answer
 
     def _session(self, connector: aiohttp.TCPConnector, **options: object) -> aiohttp.ClientSession:
@@ -275,7 +268,7 @@ class NetworkHttpClient:
             network_fault = not isinstance(error, ValueError)
         return NoAnswer(True, self.scrubber.text(problem), network_fault)
 
-    def _exchange(
+    def _report(
         self,
         purpose: str,
         attempt_id: str,
@@ -284,10 +277,15 @@ class NetworkHttpClient:
         headers: Mapping[str, str],
         body: bytes,
         began: float,
-    ) -> Exchange:
-        """A request that was sent, as the journal keeps it. began: real time."""
+        answer: HttpAnswer | NoAnswer,
+        *,
+        tries: int = 1,
+    ) -> None:
+        """Report a request and its answer to the journal. began: in seconds of real time."""
+        if self._events is None:
+            return
         scrub = self.scrubber
-        return Exchange(
+        sent = Exchange(
             self.network,
             purpose,
             attempt_id,
@@ -297,11 +295,9 @@ class NetworkHttpClient:
             scrub.text(url),
             scrub.headers(headers.items()),
             scrub.body(body),
+            tries=tries,
         )
-
-    def _report(self, sent: Exchange, answer: HttpAnswer | NoAnswer) -> None:
-        if self._events is not None:
-            self._events.exchanged(with_answer(sent, answer, self.scrubber))
+        self._events.exchanged(with_answer(sent, answer, scrub))
 
 
 def with_answer(sent: Exchange, answer: HttpAnswer | NoAnswer, scrubber: Scrubber) -> Exchange:

@@ -121,9 +121,6 @@ class RequestTemplate:
         return b""
 
 
-Outcomes = Mapping[str, Meaning]
-
-
 class HttpJson:
     """The adapter; one account at one API."""
 
@@ -175,7 +172,7 @@ class HttpJson:
             return SubmitResult(Outcome.NOT_SENT, reason=objection)
         try:
             rendered = self._submit_template.render(self._values(request))
-        except templates.NoValue as problem:
+        except NoValue as problem:
             return SubmitResult(Outcome.NOT_SENT, reason=str(problem))
         answer = await self._http.submit(*rendered, attempt_id=request.attempt_id)
         return submitted(answer, self._submit_result)
@@ -190,7 +187,7 @@ class HttpJson:
             return StatusResult(Outcome.UNKNOWN, reason=reason)
         try:
             rendered = self._status_template.render(self._query_values(query))
-        except templates.NoValue as problem:
+        except NoValue as problem:
             return StatusResult(Outcome.UNKNOWN, reason=str(problem))
         answer = await self._http.ask("status", *rendered, attempt_id=query.attempt_id)
         if isinstance(answer, NoAnswer):
@@ -263,7 +260,7 @@ class HttpJson:
             return not after_s
         return self._clock.now() - query.submitted_at >= timedelta(seconds=after_s)
 
-    def _reader(self, fields: FieldsTable, outcomes: Outcomes) -> AnswerReader:
+    def _reader(self, fields: FieldsTable, outcomes: Mapping[str, Meaning]) -> AnswerReader:
         return AnswerReader(fields, outcomes, self._settings.currencies[0])
 
     def _capabilities(self) -> Capabilities:

@@ -408,12 +408,12 @@ class HttpJsonSettings(HttpAdapterSettings):
     @model_validator(mode="after")
     def _account_is_complete(self) -> Self:
         needed = {
-            "none": {},
-            "basic": {"auth_user": self.auth_user, "auth_secret": self._secret},
-            "bearer": {"auth_secret": self._secret},
-            "header": {"auth_header": self.auth_header, "auth_secret": self._secret},
+            "none": (),
+            "basic": ("auth_user", "auth_secret"),
+            "bearer": ("auth_secret",),
+            "header": ("auth_header", "auth_secret"),
         }[self.auth]
-        missing = [name for name, value in needed.items() if not value]
+        missing = [name for name in needed if not getattr(self, name)]
         if missing:
             raise ValueError(f"{', '.join(missing)}: must be set with auth = {self.auth!r}")
         for title, table in (("submit", self.submit), ("status", self.status)):
@@ -476,13 +476,9 @@ class HttpJsonSettings(HttpAdapterSettings):
         return self
 
     @property
-    def _secret(self) -> str:
-        return self.auth_secret.get_secret_value()
-
-    @property
     def signing_key(self) -> str:
         """The key of signed notifications."""
-        return self.signature_key.get_secret_value() or self._secret
+        return (self.signature_key or self.auth_secret).get_secret_value()
 
     @property
     def credentials(self) -> str:

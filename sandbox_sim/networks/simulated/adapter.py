@@ -205,7 +205,7 @@ class SimulatedNetwork:
             if failure is SubmitFailure.LOST_ANSWER:
                 await self._submit_to_carrier(request)
         await self._clock.pause(self._settings.latency_ms / 1000)
-        self._report("submit", request.attempt_id, request.reference, result.outcome, result.reason)
+        self._report("submit", request, result)
         return result
 
     async def status(self, query: StatusQuery) -> StatusResult:
@@ -225,7 +225,7 @@ class SimulatedNetwork:
                 network_id=taken.network_id,
                 echo=taken.echo,
             )
-        self._report("status", query.attempt_id, query.reference, result.outcome, result.reason)
+        self._report("status", query, result)
         return result
 
     def verify(self, raw: RawNotification) -> bool:
@@ -299,7 +299,7 @@ class SimulatedNetwork:
             await self._events.notified(_notification(taken, outcome))
 
     def _report(
-        self, purpose: str, attempt_id: str, reference: str, outcome: Outcome, reason: str
+        self, purpose: str, sent: SubmitRequest | StatusQuery, result: SubmitResult | StatusResult
     ) -> None:
         if self._events is None:
             return
@@ -307,15 +307,15 @@ class SimulatedNetwork:
             Exchange(
                 self._name,
                 purpose,
-                attempt_id,
+                sent.attempt_id,
                 self._clock.now(),
                 0,
                 "CALL",
                 f"simulated:{self._name}",
                 {},
-                self.scrubber.text(f"reference {reference}"),
-                answer_body=outcome.value,
-                problem=self.scrubber.text(reason),
+                self.scrubber.text(f"reference {sent.reference}"),
+                answer_body=result.outcome.value,
+                problem=self.scrubber.text(result.reason),
             )
         )
 

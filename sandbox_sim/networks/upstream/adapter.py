@@ -111,12 +111,8 @@ class UpstreamSettings(HttpAdapterSettings):
             if self.record is not None:
                 raise ValueError("record and replay: only one of them can be set")
             return self
-        given = {
-            "base_url": self.base_url,
-            "client_key": self.client_key,
-            "secret_key": self.secret_key.get_secret_value(),
-        }
-        missing = [name for name, value in given.items() if not value]
+        names = ("base_url", "client_key", "secret_key")
+        missing = [name for name in names if not getattr(self, name)]
         if missing:
             raise ValueError(f"{', '.join(missing)}: must be set unless replay is")
         return self
