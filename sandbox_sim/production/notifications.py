@@ -62,9 +62,9 @@ CLEAN_UP_BATCH: Final = 200
 CLEAN_UP_INTERVAL_S: Final = 60.0
 
 # How long a notification waits for the answer to the submit of its part.
-FIRST_WAIT: Final = timedelta(seconds=1)
+PART_DELAY: Final = timedelta(seconds=1)
 
-FIRST_TRY: Final = timedelta(0)
+NO_DELAY: Final = timedelta(0)
 
 # A report about a part counts as unmatched after this many tries, 15 seconds after it came: by then
 # its submit was answered. This many of them get a line in the log, at most once an hour.
@@ -154,7 +154,7 @@ class NetworkNotifications:
             if attempt is None or self._of_attempt.take(attempt.id, now):
                 self._count_dropped(raw.network)
                 return 0.0
-        await self.store.run(partial(self._save_raw, raw, FIRST_TRY))
+        await self.store.run(partial(self._save_raw, raw, NO_DELAY))
         return 0.0
 
     async def list_page(self, query: NotificationQuery) -> Sequence[NotificationView]:
@@ -199,7 +199,7 @@ class NetworkNotifications:
         except Exception:
             log.exception("a notification of %s could not be applied", network)
             raw = self._raw_event(network, notification)
-            await self._run_until_saved(network, partial(self._save_raw, raw, FIRST_TRY))
+            await self._run_until_saved(network, partial(self._save_raw, raw, NO_DELAY))
 
     async def part_taken(self, part: MessagePart) -> None:
         """Save a part of a message that its network took; returns when it is saved."""
@@ -224,7 +224,7 @@ class NetworkNotifications:
             await unit.add_exchanges([exchange_of(raw, attempt.id, scrubber)])
             return
         if notification.part_id:
-            await self._save_raw(raw, FIRST_WAIT, unit)
+            await self._save_raw(raw, PART_DELAY, unit)
             return
         number = await unit.add_raw_notification(raw)
         unmatched = KeptNotification(number, raw, NotificationState.UNMATCHED, 1)

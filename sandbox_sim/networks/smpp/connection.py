@@ -301,7 +301,7 @@ class SmppLink:
         self._bound, self._lost = asyncio.Event(), asyncio.Event()
         self._bind_tried = asyncio.Event()
         self._bind_tried.set()
-        self._outlives_at = 0.0
+        self._stable_from = 0.0
         self._binding: asyncio.Task[None] | None = None
         self.problem, self.network_fault = NOT_OPEN, False
 
@@ -344,7 +344,7 @@ class SmppLink:
         failures = 0
         while True:
             pause = self._pause(failures)
-            self._outlives_at = self.clock.monotonic() + pause
+            self._stable_from = self.clock.monotonic() + pause
             await self._bind()
             if self._connection is not None:
                 await self._lost.wait()
@@ -420,7 +420,7 @@ class SmppLink:
         if connection is not None:
             self.problem, self.network_fault = connection.problem, True
             log.warning("network %s: %s", self.name, self.problem)
-        if self.clock.monotonic() >= self._outlives_at:
+        if self.clock.monotonic() >= self._stable_from:
             self._bind_tried.clear()  # the next bind follows at once
         self._bound.clear()
         self._lost.set()
