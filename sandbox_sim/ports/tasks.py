@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class RunningTasks(set["asyncio.Task[Any]"]):
-    """Tasks that run beside others, which asyncio itself does not keep; one that ends leaves."""
+    """The tasks that run, so that asyncio does not drop them; a task that ends is removed."""
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run this in its own task; returns the task."""

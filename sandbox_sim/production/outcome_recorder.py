@@ -156,7 +156,7 @@ class OutcomeRecorder:
         await self._add_callback(unit, taken_back, now)
 
     async def _add_callback(self, unit: Unit, decided: TransactionRecord, now: datetime) -> None:
-        """Plan the callback of any outcome (D31); a refund has none: no client asked for it."""
+        """Add the callback of an outcome (D31); a refund has none: no client asked for it."""
         if decided.refund_of is not None:
             return
         callback = self.callback_for(decided, now)._replace(mode=ServiceMode.PRODUCTION)

@@ -1,7 +1,7 @@
 """The payment processor of production mode: accept, submit, record. Source: D14, D32, D39.
 
-1. accept, one unit of work: the transaction, its hold, its attempt and the job that asks for the
-   outcome are committed. The first attempt counts as submitted from here on.
+1. accept, one unit of work: the transaction, its pending transfer, its attempt and the job that
+   asks for the outcome are committed. The first attempt counts as submitted from here on.
 2. submit, outside any unit: the request goes to the network, at most once.
 3. record, one unit of work: the answer of the network is saved. If the store is unavailable, the
    client gets 202, and the job of step 1 asks for the outcome.
@@ -208,9 +208,7 @@ class NetworkProcessor:
     ) -> SubmitRequest:
         payment, details = request.payment, request.details
         capabilities = to.network.capabilities
-        address = (
-            f"{request.public_address()}/_networks/{to.name}/{attempt_id}" if attempt_id else ""
-        )
+        path = f"/_networks/{to.name}/{attempt_id}"
         return SubmitRequest(
             attempt_id=attempt_id,
             reference=reference,
@@ -224,7 +222,7 @@ class NetworkProcessor:
             payment_mode=payment.payment_mode,
             description=payment.reference,
             request_time=details.request_time,
-            notification_url=address,
+            notification_url=f"{request.public_address()}{path}" if attempt_id else "",
             nickname=details.nickname,
             currency_val=details.currency_val,
             landing_page=payment.landing_page,

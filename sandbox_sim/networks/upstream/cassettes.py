@@ -279,7 +279,7 @@ log = logging.getLogger("sandbox_sim.networks")
 
 
 class _OpenCassette(NamedTuple):
-    """A cassette that may still grow; `began`: when its request was sent."""
+    """A cassette that may get more answers and callbacks; began: when its request was sent."""
 
     file: Path
     began: datetime

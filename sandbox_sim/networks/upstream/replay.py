@@ -45,7 +45,7 @@ ParseCallback = Callable[[RawNotification], Sequence[Notification]]
 class _Playing(NamedTuple):
     """A cassette that answers a request.
 
-    name: of its file. texts: from the texts of the cassette to those of the request.
+    name: of its file. texts: the texts of the request, by those of the cassette.
     """
 
     name: str
@@ -221,7 +221,7 @@ def _number_shape(number: str) -> tuple[str, int, str]:
 
 
 def _replacements(recorded: Mapping[str, Any], request: Mapping[str, Any]) -> Mapping[str, str]:
-    """From texts of the cassette to those of the request; numbers also in their 233 form."""
+    """The texts of the request by those of the cassette; numbers also in their 233 form."""
     texts = {
         str(recorded[name]): str(request[name])
         for name in _REPLACED_FIELDS
