@@ -209,9 +209,9 @@ class LiveSms:
             return
         # The network did not take the message, so there is another attempt, with a new reference.
         await unit.save_attempt(judged.attempt)
-        again = self._new_attempt(following, attempt.number + 1, now, outgoing.request)
-        await unit.add_attempt(again.attempt, processor.request_as_json(again.request))
-        await unit.add_job(_new_job(again.attempt, now + pause))
+        retry = self._new_attempt(following, attempt.number + 1, now, outgoing.request)
+        await unit.add_attempt(retry.attempt, processor.request_as_json(retry.request))
+        await unit.add_job(_new_job(retry.attempt, now + pause))
 
     def _candidates(self) -> Sequence[ConfiguredNetwork]:
         found = self.networks.candidates(Operation.SMS, "")

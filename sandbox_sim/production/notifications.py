@@ -286,10 +286,10 @@ class NetworkNotifications:
         if kept is None:
             return
         now, tries = self.clock.now(), kept.tries + 1
-        again = next_match(kept.raw.received_at, tries, now)
-        if again is not None:
+        next_at = next_match(kept.raw.received_at, tries, now)
+        if next_at is not None:
             await unit.save_raw_notification(kept._replace(tries=tries))
-            await unit.add_job(_new_job(kept.number, again))
+            await unit.add_job(_new_job(kept.number, next_at))
 
     def _parse(self, raw: RawNotification) -> _Parsed:
         if raw.method == EVENT:
@@ -365,12 +365,12 @@ class NetworkNotifications:
         if counts and tries == UNMATCHED_TRIES:
             for part_id in filter(None, (each.part_id for each in notifications)):
                 self._unmatched.count(kept.raw.network, part_id, now)
-        again = next_match(kept.raw.received_at, tries, now) if counts else None
-        if again is None:
+        next_at = next_match(kept.raw.received_at, tries, now) if counts else None
+        if next_at is None:
             log.warning("a notification of network %s belongs to no attempt", kept.raw.network)
             return await self._save_done(unit, unmatched)
         await unit.save_raw_notification(unmatched)
-        await unit.add_job(_new_job(kept.number, again))
+        await unit.add_job(_new_job(kept.number, next_at))
         return None
 
     async def _record(

@@ -174,15 +174,15 @@ class StatusAsking:
         if attempt is None:
             return
         result = await self.networks.status(attempt.network, _status_query(attempt))
-        again = await self.store.run(partial(self._record, job, result))
-        if again is None:
+        repeat = await self.store.run(partial(self._record, job, result))
+        if repeat is None:
             return
         # If this process dies before the answer to the repeat is recorded, or the commit took too
         # long, the job that was added together with the repeat asks for the outcome.
         if self.clock.now() >= repeats_end_at(attempt, self.networks.terms(attempt.network)):
             log.warning("attempt %s is not repeated: the store took too long", attempt.id)
             return
-        answer = await self.networks.submit(attempt.network, again)
+        answer = await self.networks.submit(attempt.network, repeat)
         await self.store.run(partial(self._record_repeat, attempt.id, answer))
 
     async def _attempt_to_ask(self, job: Job, unit: Unit) -> Attempt | None:
@@ -205,8 +205,8 @@ class StatusAsking:
         """Plan the query again, for a server that has the network of the attempt."""
         now, schedule = self.clock.now(), self.networks.terms(attempt.network).schedule
         later = schedule.next_ask(attempt.created_at, attempt.polls, now, 0.0)
-        again = Judgement(attempt._replace(next_ask_at=later), Change.NOTHING)
-        await self.recorder.save(unit, attempt, again, now)
+        postponed = Judgement(attempt._replace(next_ask_at=later), Change.NOTHING)
+        await self.recorder.save(unit, attempt, postponed, now)
 
     def _can_ask(self, attempt: Attempt) -> bool:
         return self._has_network(attempt) and self.networks.terms(attempt.network).has_status
@@ -225,14 +225,14 @@ class StatusAsking:
         if not before.is_open and _is_due(before, job):
             before = before._replace(next_ask_at=None)
         judged = self._judge(before, result, now)
-        terms, again = self.networks.terms(before.network), None
+        terms, repeat = self.networks.terms(before.network), None
         if may_submit_again(judged.attempt, terms, now):
-            again = processor.request_from_json(await unit.saved_request(before.id))
-        if again is not None:
+            repeat = processor.request_from_json(await unit.saved_request(before.id))
+        if repeat is not None:
             judged = judged._replace(attempt=after_submit(judged.attempt, terms, now))
         await self.recorder.save(unit, before, judged, now)
         self._log_given_up(before, judged.attempt, now)
-        return again
+        return repeat
 
     def _judge(self, before: Attempt, result: StatusResult, now: datetime) -> Judgement:
         """Judge a status; the next query is as late as the network asked for, within bounds."""
