@@ -82,7 +82,7 @@ def with_confirmed_values(
 
 
 def _amount_problem(attempt: Attempt, outcome: Outcome, amount: Decimal) -> str:
-    asked = plain_decimal(attempt.amount)
+    requested = plain_decimal(attempt.amount)
     if outcome is not Outcome.SUCCEEDED:
         return "an amount goes with 000: nothing moves with 001 and 003, so leave amount out"
     if attempt.operation is Operation.SMS:
@@ -95,8 +95,8 @@ def _amount_problem(attempt: Attempt, outcome: Outcome, amount: Decimal) -> str:
         )
     if attempt.operation in SPENDING and amount > attempt.amount:
         return (
-            f"only {asked} is set aside for it, less than {plain_decimal(amount)}: settle it with "
-            f"the amount {asked}, and take the rest from the service with ledger adjust"
+            f"only {requested} is set aside for it, less than {plain_decimal(amount)}: settle it "
+            f"with the amount {requested}, and take the rest from the service with ledger adjust"
         )
     return ""
 
@@ -117,14 +117,14 @@ def force_reason(
     if not attempt.is_open:
         return ""
     outcome = decided.outcome
-    said = Outcome.UNKNOWN if report is None else report.outcome
-    if report is not None and said is outcome is Outcome.SUCCEEDED:
+    reported = Outcome.UNKNOWN if report is None else report.outcome
+    if report is not None and reported is outcome is Outcome.SUCCEEDED:
         return _amount_difference(decided, report.echo.amount)
     spends, until = attempt.operation in SPENDING, _given_up_at(attempt, terms)
     gives_back = spends and outcome is Outcome.FAILED
-    if said is Outcome.PENDING and (gives_back or now < until):
+    if reported is Outcome.PENDING and (gives_back or now < until):
         return "it is still under way"
-    if spends and said in {Outcome.SUCCEEDED, Outcome.FAILED} and said is not outcome:
+    if spends and reported in {Outcome.SUCCEEDED, Outcome.FAILED} and reported is not outcome:
         return f"that contradicts {outcome}"
     if gives_back and now < until:
         return f"the request may still be carried out, and is queried often until {iso(until)}"

@@ -252,15 +252,16 @@ class LiveSms:
         )
 
     def _new_attempt(
-        self, to: ConfiguredNetwork, number: int, now: datetime, request: SubmitRequest
+        self, target: ConfiguredNetwork, number: int, now: datetime, request: SubmitRequest
     ) -> _Outgoing:
         attempt_id, reference = self.ids.token(), self.ids.uuid()
         base = request.notification_url.partition("/_networks/")[0]
-        address = f"{base}/_networks/{to.name}/{attempt_id}"
+        address = f"{base}/_networks/{target.name}/{attempt_id}"
         addressed = replace(
             request, attempt_id=attempt_id, reference=reference, notification_url=address
         )
-        return _Outgoing(addressed.attempt(to.name, request.transaction_id, number, now), addressed)
+        attempt = addressed.attempt(target.name, request.transaction_id, number, now)
+        return _Outgoing(attempt, addressed)
 
 
 def _is_temporary(result: SubmitResult) -> bool:

@@ -111,9 +111,9 @@ class ManualSettlements:
         if result is not None:
             judged = await self.asking.record(unit, before, result)
         report = None if result is None else result.report
-        said = describe_answer(before.network, report)
+        answer = describe_answer(before.network, report)
         if judged.change is Change.ENDED:
-            return await self._decided_by_network(unit, judged.attempt, decision, said)
+            return await self._decided_by_network(unit, judged.attempt, decision, answer)
         try:
             after = self._apply_decision(judged.attempt, decision)
             await _check_network_id(unit, judged.attempt, decision.network_id)
@@ -123,21 +123,21 @@ class ManualSettlements:
         needs_force = force_reason(judged, after, report, terms, now)
         if needs_force and not decision.force:
             return ForceNeeded(
-                f"{said}, and {needs_force}. Nothing was settled; to settle anyway, use force: "
+                f"{answer}, and {needs_force}. Nothing was settled; to settle anyway, use force: "
                 '--force on the command line, "force": true in the control API'
             )
         change = Change.ENDED if judged.attempt.is_open else Change.NOTED
         await self.recorder.save(unit, judged.attempt, Judgement(after, change), now)
         person = decision.status, decision.by, decision.reason
         confirmed = decision.amount, decision.network_id
-        kept = KeptDecision(attempt_id, now, *person, bool(needs_force), said, *confirmed)
+        kept = KeptDecision(attempt_id, now, *person, bool(needs_force), answer, *confirmed)
         await unit.add_decision(kept)
-        return SettledByHand(await transaction_or_placeholder(unit, after), said)
+        return SettledByHand(await transaction_or_placeholder(unit, after), answer)
 
     async def _decided_by_network(
-        self, unit: Unit, attempt: Attempt, decision: Decision, said: str
+        self, unit: Unit, attempt: Attempt, decision: Decision, answer: str
     ) -> SettledByHand | IllegalSettlement:
-        words = f"{said}, which decides it; nothing was settled by hand"
+        words = f"{answer}, which decides it; nothing was settled by hand"
         as_decided = decision.amount in {None, attempt.moved_amount}
         status = status_of(attempt.outcome, cancelled=attempt.cancelled)
         if status is not decision.status or not as_decided:

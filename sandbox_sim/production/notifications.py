@@ -147,8 +147,8 @@ class NetworkNotifications:
             if wait:
                 self._count_dropped(raw.network)
                 return wait
-            said = self._parse_unproven(raw)
-            attempt = await self.store.run(lambda unit: self._find_first_attempt(unit, raw, said))
+            parsed = self._parse_unproven(raw)
+            attempt = await self.store.run(lambda unit: self._find_first_attempt(unit, raw, parsed))
             if attempt is None:
                 self._without_attempt.take(raw.network, now)
             if attempt is None or self._of_attempt.take(attempt.id, now):
@@ -327,10 +327,10 @@ class NetworkNotifications:
             return ()
 
     async def _find_first_attempt(
-        self, unit: Unit, raw: RawNotification, said: Iterable[Notification]
+        self, unit: Unit, raw: RawNotification, parsed: Iterable[Notification]
     ) -> Attempt | None:
         """The attempt that a notification names by its address or its content, or None."""
-        for each in (_from_address(raw), *said):
+        for each in (_from_address(raw), *parsed):
             attempt = await self._find_attempt(unit, raw.network, each)
             if attempt is not None:
                 return attempt

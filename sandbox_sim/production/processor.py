@@ -204,11 +204,11 @@ class NetworkProcessor:
         return _UnsentRequest(after_submit(attempt, first.terms, now), submit, fallbacks)
 
     def _request(
-        self, request: PaymentRequest, to: ConfiguredNetwork, attempt_id: str, reference: str
+        self, request: PaymentRequest, target: ConfiguredNetwork, attempt_id: str, reference: str
     ) -> SubmitRequest:
         payment, details = request.payment, request.details
-        capabilities = to.network.capabilities
-        path = f"/_networks/{to.name}/{attempt_id}"
+        capabilities = target.network.capabilities
+        path = f"/_networks/{target.name}/{attempt_id}"
         return SubmitRequest(
             attempt_id=attempt_id,
             reference=reference,

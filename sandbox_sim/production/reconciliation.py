@@ -319,20 +319,20 @@ class NetworkStatement(NamedTuple):
 
 
 def read_statement(
-    text: TextIO, named: Mapping[str, str], *, minor: bool, dated: bool
+    text: TextIO, column_names: Mapping[str, str], *, in_minor_units: bool, needs_days: bool
 ) -> NetworkStatement:
     """Read a statement.
 
-    named: the column names that the user gave, by field.
-    minor: whether amounts are in the smallest unit, such as pesewas.
-    dated: whether the days are needed.
+    column_names: the column names that the user gave, by field.
+    in_minor_units: whether amounts are in the smallest unit, such as pesewas.
+    needs_days: whether the days are needed.
 
     Raises:
         BadStatement: it is not CSV, a column is missing, or a value cannot be read.
     """
     first = text.readline()
     delimiter = ";" if first.count(";") > first.count(",") else ","
-    places = _column_indexes(next(csv.reader([first], delimiter=delimiter), []), named)
+    places = _column_indexes(next(csv.reader([first], delimiter=delimiter), []), column_names)
     rows, days, left_out = [], [], 0
     for line, cells in _lines(text, delimiter):
         values = {
@@ -341,8 +341,8 @@ def read_statement(
         if values.get("status", "").lower() in _NOT_CARRIED_OUT:
             left_out += 1
             continue
-        rows.append(_row(line, values, minor=minor))
-        if dated and values.get("at"):
+        rows.append(_row(line, values, in_minor_units=in_minor_units))
+        if needs_days and values.get("at"):
             days.append(_day(line, values["at"]))
     return NetworkStatement(rows, days, left_out)
 
@@ -358,12 +358,12 @@ def _lines(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, Sequence[
         raise BadStatement(f"line {reader.line_num + 1}: {error}") from None
 
 
-def _column_indexes(header: Sequence[str], named: Mapping[str, str]) -> Mapping[str, int]:
+def _column_indexes(header: Sequence[str], column_names: Mapping[str, str]) -> Mapping[str, int]:
     """The index of the column of each field. Raises `BadStatement` if a needed one is missing."""
     names = [_normalized(name) for name in header]
     places = {}
     for field, others in COLUMNS.items():
-        given = named.get(field)
+        given = column_names.get(field)
         for name in (field, *others) if given is None else (_normalized(given),):
             if name in names:
                 places[field] = names.index(name)
@@ -386,12 +386,12 @@ def _normalized(name: str) -> str:
     return name if name in COLUMNS else " ".join(name.replace("_", " ").split())
 
 
-def _row(line: int, values: Mapping[str, str], *, minor: bool) -> StatementRow:
+def _row(line: int, values: Mapping[str, str], *, in_minor_units: bool) -> StatementRow:
     if not any(values.get(name) for name in _IDENTIFIERS):
         raise BadStatement(f"line {line}: reference, network_id and transaction_id are missing")
     currency = values.get("currency", "")
     amount = _amount(line, values.get("amount", ""))
-    if minor:
+    if in_minor_units:
         amount = amount.scaleb(-decimals_of(currency or DEFAULT_CURRENCY))
     return StatementRow(
         line,

@@ -365,8 +365,8 @@ def _decimal(text: str, base: int) -> str:
 
 def _outcome(*states: str) -> Outcome:
     """The outcome of several states; UNKNOWN if they disagree or are not listed."""
-    said = {_STATES[state] for state in states if state in _STATES}
-    return said.pop() if len(said) == 1 else Outcome.UNKNOWN
+    outcomes = {_STATES[state] for state in states if state in _STATES}
+    return outcomes.pop() if len(outcomes) == 1 else Outcome.UNKNOWN
 
 
 def _search(pattern: re.Pattern[str], text: str) -> str:

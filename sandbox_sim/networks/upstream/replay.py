@@ -158,7 +158,7 @@ class Replay:
         """Report the exchange to the journal, as an HTTP client does."""
         if self._events is None:
             return
-        asked = Exchange(
+        sent = Exchange(
             self._network,
             purpose,
             attempt_id,
@@ -169,7 +169,7 @@ class Replay:
             {},
             self._scrubber.body(body),
         )
-        self._events.exchanged(with_answer(asked, answer, self._scrubber))
+        self._events.exchanged(with_answer(sent, answer, self._scrubber))
 
     def _find_cassette(self, url: str, request: Mapping[str, Any]) -> str | None:
         """The name of the cassette to answer from; None if none of them fits."""
