@@ -219,7 +219,7 @@ def _receipts() -> Receipts | None:
             receipt = None
         if receipt is not None:
             identifiers += [pdus.key_of_receipt(receipt, form) for form in ReceiptIds]
-            identifiers += [receipt.written_id, receipt.parameter_id, receipt.reason]
+            identifiers += [receipt.text_id, receipt.parameter_id, receipt.reason]
         identifiers += [pdus.key_of_answer(pdu.message_id, form) for form in ReceiptIds]
         # A number in hexadecimal is longer in decimal.
         bad = [each for each in identifiers if not each.isprintable() or len(each) > 400]

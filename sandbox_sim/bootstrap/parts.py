@@ -43,7 +43,7 @@ from sandbox_sim.ports import (
     Unit,
 )
 from sandbox_sim.ports.ids import IdAllocation
-from sandbox_sim.production.routing import dropped
+from sandbox_sim.production.routing import removed_networks
 from sandbox_sim.records.jobs import LIVE_KINDS, Job, JobKind
 from sandbox_sim.settings.changes import RunningSettings
 from sandbox_sim.settings.schema import Settings
@@ -269,7 +269,7 @@ async def refuse_dropped(store: Store, networks: Mapping[str, object]) -> None:
     problems = [
         f"networks.{name}: {count} attempts at it are open, and only this network knows their "
         "outcome; keep its table and production = true until they have ended"
-        for name, count in dropped(counts, networks).items()
+        for name, count in removed_networks(counts, networks).items()
     ]
     if problems:
         raise NetworkConfigError("\n".join(problems))

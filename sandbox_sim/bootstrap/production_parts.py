@@ -25,7 +25,7 @@ from sandbox_sim.ports import Clock, Ids, Store
 from sandbox_sim.ports.network import Network
 from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.production.live_sms import LiveSms
-from sandbox_sim.production.manual_actions import LiveActions
+from sandbox_sim.production.manual_actions import ManualSettlements
 from sandbox_sim.production.network_overview import NetworkOverview
 from sandbox_sim.production.notifications import ExchangeLog, NetworkEventSink, NetworkNotifications
 from sandbox_sim.production.outcome_recorder import OutcomeRecorder
@@ -82,7 +82,7 @@ class Production:
         )
         self.exchanges = ExchangeLog(store, clock)
         self.queries = LiveQueries(store)
-        self.actions = LiveActions(store, clock, self.networks, self.asking, self.recorder)
+        self.actions = ManualSettlements(store, clock, self.networks, self.asking, self.recorder)
         self.records = LiveRecordReader(store, clock, self.networks)
         self.books = Books(store, clock, self.networks.by_name.keys())
         self.periods = Periods(store, clock)
@@ -96,7 +96,7 @@ class Production:
         """
         await refuse_dropped(self._store, self.networks.by_name)
         warn_of_sandboxes(self.networks.by_name.values())
-        await self.asking.bring_back()
+        await self.asking.reschedule_late_queries()
         await self.sms.ask_about_restored()
         await self.networks.open(self._events_of)
         loops = self.exchanges, self.notifications, self.asking

@@ -352,7 +352,7 @@ class _NoRelay:
     def publish(self, events: Sequence[Event]) -> None:
         pass
 
-    def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
+    def listen(self, on_events: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
         return _nothing
 
 

@@ -13,7 +13,8 @@ methods, exceptions and statuses, and not before the time in `Retry-After`.
 
 import os
 import ssl
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
@@ -44,14 +45,14 @@ LONGEST_PAUSE_S: Final = 2.0
 # Gateways and proxies say so; HTTP 500 and 501 may only mean that the health check is unknown.
 _OUT_OF_SERVICE: Final = frozenset({502, 503, 504})
 
-REPEATED_STATUSES: Final = frozenset({429, 502, 503, 504})
+RETRIED_STATUSES: Final = frozenset({429, 502, 503, 504})
 
 
 class _BrokenExchange(Exception):
     """A connection broke; aiohttp does not repeat the request for this exception."""
 
 
-REPEATED_EXCEPTIONS: Final = (aiohttp.ClientConnectionError, _BrokenExchange, TimeoutError)
+_RETRIED_EXCEPTIONS: Final = (aiohttp.ClientConnectionError, _BrokenExchange, TimeoutError)
 
 _HEADERS: Final = {"User-Agent": f"sandbox_sim/{__version__}"}
 
@@ -102,13 +103,7 @@ _NOT_OPEN: Final = NoAnswer(
 )
 
 
-class _Sending:
-    """The state of one submit while it is under way."""
-
-    connected = False
-
-
-class _Pauses(ExponentialRetry):
+class _RetryPolicy(ExponentialRetry):
     """Decides when a query is sent again, and counts the tries."""
 
     def __init__(self, method: str, clock: Clock, first_pause_s: float) -> None:
@@ -116,19 +111,19 @@ class _Pauses(ExponentialRetry):
             attempts=MOST_TRIES,
             start_timeout=first_pause_s / 2,  # it is doubled before the first pause
             max_timeout=LONGEST_PAUSE_S,
-            # The statuses are named in `_is_enough`, which also looks at Retry-After.
+            # The statuses are named in `_is_final`, which also looks at Retry-After.
             statuses=set(),
-            exceptions=set(REPEATED_EXCEPTIONS),
+            exceptions=set(_RETRIED_EXCEPTIONS),
             methods={method},
             retry_all_server_errors=False,
-            evaluate_response_callback=self._is_enough,
+            evaluate_response_callback=self._is_final,
         )
         self.tries = 1
         self._clock = clock
 
-    async def _is_enough(self, response: aiohttp.ClientResponse) -> bool:
+    async def _is_final(self, response: aiohttp.ClientResponse) -> bool:
         """Whether the answer is final; True also if the network asks for too long a pause."""
-        if response.status not in REPEATED_STATUSES:
+        if response.status not in RETRIED_STATUSES:
             return True
         pause = retry_after(response.headers, self._clock)
         return pause is not None and pause.total_seconds() > LONGEST_PAUSE_S
@@ -137,10 +132,10 @@ class _Pauses(ExponentialRetry):
         """The pause before the next try, in seconds."""
         self.tries += 1
         if response is not None:
-            asked = retry_after(response.headers, self._clock)
+            pause = retry_after(response.headers, self._clock)
             response.close()  # aiohttp-retry leaves it open
-            if asked is not None:
-                return asked.total_seconds()
+            if pause is not None:
+                return pause.total_seconds()
         return float(super().get_timeout(attempt))
 
 
@@ -166,17 +161,17 @@ class NetworkHttpClient:
         self._queries: aiohttp.ClientSession | None = None
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready; connects to nothing."""
+        """Make the sessions; connects to nothing."""
         self._events = events
         tracing = aiohttp.TraceConfig()
-        tracing.on_connection_create_end.append(_note_connection)
+        tracing.on_connection_create_end.append(_mark_connected)
         self._submits = self._session(
             aiohttp.TCPConnector(limit=0, force_close=True, ssl=self.tls),
             trace_configs=[tracing],
-            middlewares=(_without_repetition,),
+            middlewares=(_prevent_retry,),
         )
         self._queries = self._session(
-            aiohttp.TCPConnector(limit=0, ssl=self.tls), middlewares=(_without_repetition,)
+            aiohttp.TCPConnector(limit=0, ssl=self.tls), middlewares=(_prevent_retry,)
         )
 
     async def close(self) -> None:
@@ -202,25 +197,20 @@ class NetworkHttpClient:
         """
         if self._submits is None:
             return _NOT_OPEN
-        session, sending = self._submits, _Sending()
-
-        async def exchange() -> HttpAnswer:
-            request = session.request(
-                method,
-                url,
-                headers=headers,
-                data=body,
-                allow_redirects=False,
-                trace_request_ctx=sending,
-            )
-            async with request as response:
-                return await _whole(response)
-
+        state = SimpleNamespace(connected=False)
         began = self.clock.monotonic()
-        answer = await self._answered(exchange(), within_s)
+        request = self._submits.request(
+            method,
+            url,
+            headers=headers,
+            data=body,
+            allow_redirects=False,
+            trace_request_ctx=state,
+        )
+        answer = await self._answer_or_problem(request, within_s)
         if isinstance(answer, NoAnswer):
-            answer = answer._replace(may_have_arrived=sending.connected)
-        self._tell(self._exchange("submit", attempt_id, method, url, headers, body, began), answer)
+            answer = answer._replace(may_have_arrived=state.connected)
+        self._report("submit", attempt_id, method, url, headers, body, began, answer)
         return answer
 
     async def ask(
@@ -239,20 +229,15 @@ class NetworkHttpClient:
         """
         if self._queries is None:
             return _NOT_OPEN
-        pauses = _Pauses(method, self.clock, self.first_pause_s)
-        client = RetryClient(client_session=self._queries, retry_options=pauses)
-
-        async def exchange() -> HttpAnswer:
-            request = client.request(
-                method, url, headers=dict(headers), data=body or None, allow_redirects=False
-            )
-            async with request as response:
-                return await _whole(response)
-
+        retries = _RetryPolicy(method, self.clock, self.first_pause_s)
+        client = RetryClient(client_session=self._queries, retry_options=retries)
         began = self.clock.monotonic()
-        answer = await self._answered(exchange())
-        asked = self._exchange(purpose, attempt_id, method, url, headers, body, began)
-        self._tell(asked._replace(tries=pauses.tries), answer)
+        request = client.request(
+            method, url, headers=dict(headers), data=body or None, allow_redirects=False
+        )
+        answer = await self._answer_or_problem(request)
+        sent = purpose, attempt_id, method, url, headers, body, began
+        self._report(*sent, answer, tries=retries.tries)
         return answer
 
     def _session(self, connector: aiohttp.TCPConnector, **options: object) -> aiohttp.ClientSession:
@@ -264,24 +249,26 @@ class NetworkHttpClient:
             **options,  # type: ignore[arg-type]
         )
 
-    async def _answered(
-        self, exchange: Coroutine[None, None, HttpAnswer], within_s: float | None = None
+    async def _answer_or_problem(
+        self,
+        request: AbstractAsyncContextManager[aiohttp.ClientResponse],
+        within_s: float | None = None,
     ) -> HttpAnswer | NoAnswer:
-        """The answer of an exchange, or why there is none. Raises only if it is cancelled."""
+        """The answer to a request, or why there is none. Raises only if it is cancelled."""
         network_fault = True
         seconds = self.timeout.total_seconds() if within_s is None else within_s
         try:
-            async with self.clock.timeout(seconds):
-                return await exchange
+            async with self.clock.timeout(seconds), request as response:
+                return await _read_answer(response)
         except TimeoutError:
             problem = f"no answer within {seconds:g} s"
         except Exception as error:  # if an adapter raised, the attempt would have no explanation
-            problem = _in_words(error)
+            problem = _describe_error(error)
             # A value that HTTP cannot carry is not a fault of the network.
             network_fault = not isinstance(error, ValueError)
         return NoAnswer(True, self.scrubber.text(problem), network_fault)
 
-    def _exchange(
+    def _report(
         self,
         purpose: str,
         attempt_id: str,
@@ -290,10 +277,15 @@ class NetworkHttpClient:
         headers: Mapping[str, str],
         body: bytes,
         began: float,
-    ) -> Exchange:
-        """A request that was sent, as the journal keeps it. began: real time."""
+        answer: HttpAnswer | NoAnswer,
+        *,
+        tries: int = 1,
+    ) -> None:
+        """Report a request and its answer to the journal. began: in seconds of real time."""
+        if self._events is None:
+            return
         scrub = self.scrubber
-        return Exchange(
+        sent = Exchange(
             self.network,
             purpose,
             attempt_id,
@@ -303,19 +295,17 @@ class NetworkHttpClient:
             scrub.text(url),
             scrub.headers(headers.items()),
             scrub.body(body),
+            tries=tries,
         )
-
-    def _tell(self, asked: Exchange, answer: HttpAnswer | NoAnswer) -> None:
-        if self._events is not None:
-            self._events.exchanged(answered(asked, answer, self.scrubber))
+        self._events.exchanged(with_answer(sent, answer, scrub))
 
 
-def answered(asked: Exchange, answer: HttpAnswer | NoAnswer, scrubber: Scrubber) -> Exchange:
+def with_answer(sent: Exchange, answer: HttpAnswer | NoAnswer, scrubber: Scrubber) -> Exchange:
     """A request with its answer, or with the reason why there is none."""
     if isinstance(answer, NoAnswer):
-        return asked._replace(problem=answer.problem)
+        return sent._replace(problem=answer.problem)
     headers, body = scrubber.headers(answer.headers.items()), scrubber.body(answer.body)
-    return asked._replace(status=answer.status, answer_headers=headers, answer_body=body)
+    return sent._replace(status=answer.status, answer_headers=headers, answer_body=body)
 
 
 def health_of(answer: HttpAnswer | NoAnswer, *, credentials: str, path: str = "base_url") -> Health:
@@ -368,7 +358,7 @@ def retry_after(
     return min(max(moment - clock.now(), timedelta(0)), at_most)
 
 
-async def _without_repetition(
+async def _prevent_retry(
     request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
 ) -> aiohttp.ClientResponse:
     """Send a request once: for the exceptions caught here, aiohttp would repeat some methods."""
@@ -377,16 +367,16 @@ async def _without_repetition(
     except aiohttp.ClientConnectorError:
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _BrokenExchange(_in_words(error)) from error
+        raise _BrokenExchange(_describe_error(error)) from error
 
 
-async def _note_connection(
+async def _mark_connected(
     _session: aiohttp.ClientSession, context: SimpleNamespace, _end: object
 ) -> None:
     context.trace_request_ctx.connected = True
 
 
-async def _whole(response: aiohttp.ClientResponse) -> HttpAnswer:
+async def _read_answer(response: aiohttp.ClientResponse) -> HttpAnswer:
     """The complete answer. Raises if it ends too early or is too long."""
     body = bytearray()
     async for chunk in response.content.iter_any():
@@ -397,7 +387,7 @@ async def _whole(response: aiohttp.ClientResponse) -> HttpAnswer:
     return HttpAnswer(response.status, headers, bytes(body))
 
 
-def _in_words(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """What went wrong, for people."""
     match error:
         case aiohttp.ClientConnectorDNSError():

@@ -35,9 +35,9 @@ class HttpAdapterSettings(AdapterSettings):
     )
 
     @model_validator(mode="after")
-    def _keys_are_encrypted(self) -> Self:
+    def _require_encryption(self) -> Self:
         for name, address in self:
-            if not self.allow_plain_http and name.endswith("base_url") and _is_in_clear(address):
+            if not self.allow_plain_http and name.endswith("base_url") and _is_unencrypted(address):
                 raise ValueError(
                     f"{name}: is plain HTTP to a host that is not loopback, so keys and payments "
                     "would be sent in clear; write https://, or set allow_plain_http = true for a "
@@ -46,7 +46,7 @@ class HttpAdapterSettings(AdapterSettings):
         return self
 
 
-def _is_in_clear(address: str) -> bool:
+def _is_unencrypted(address: str) -> bool:
     """Whether requests to the address leave this machine without TLS."""
     url = parse(address) if address else None
     if url is None or url.scheme != "http":
@@ -54,7 +54,7 @@ def _is_in_clear(address: str) -> bool:
     return not is_loopback(client_host(normalized_host(url.host or ""), 0).name)
 
 
-def _without_slash(text: str) -> str:
+def _check_address(text: str) -> str:
     try:
         check(text)
     except BadAddress as error:
@@ -62,32 +62,32 @@ def _without_slash(text: str) -> str:
     return text.rstrip("/")
 
 
-def _fits_a_header(text: str) -> str:
+def _check_header_value(text: str) -> str:
     if not all("!" <= character <= "~" for character in text):
         raise ValueError("must be ASCII without spaces and line breaks")
     return text
 
 
-def _secret_fits_a_header(secret: SecretStr) -> SecretStr:
-    _fits_a_header(secret.get_secret_value())
+def _check_secret_header_value(secret: SecretStr) -> SecretStr:
+    _check_header_value(secret.get_secret_value())
     return secret
 
 
-def _is_a_user(text: str) -> str:
+def _check_user(text: str) -> str:
     if ":" in text:
         raise ValueError("must not contain a colon")
-    return _fits_a_header(text)
+    return _check_header_value(text)
 
 
 # The address of an HTTP API, without a slash at its end.
-BaseUrl = Annotated[str, AfterValidator(_without_slash)]
+BaseUrl = Annotated[str, AfterValidator(_check_address)]
 
 # A text and a secret that go into a header, and the user of Basic authentication.
-HeaderWord = Annotated[str, AfterValidator(_fits_a_header)]
+HeaderWord = Annotated[str, AfterValidator(_check_header_value)]
 
-HeaderSecret = Annotated[SecretStr, AfterValidator(_secret_fits_a_header)]
+HeaderSecret = Annotated[SecretStr, AfterValidator(_check_secret_header_value)]
 
-User = Annotated[str, AfterValidator(_is_a_user)]
+User = Annotated[str, AfterValidator(_check_user)]
 
 
 S = TypeVar("S", bound=AdapterSettings)

@@ -69,12 +69,12 @@ _STATUS_OUTCOMES: Final = frozenset(
 
 # A refusal with one of these codes may be temporary: the network is overloaded, our account has too
 # little money, or its credentials are wrong. Any other one concerns the request itself.
-_REFUSALS_THAT_MAY_PASS: Final = frozenset(
+_TEMPORARY_REFUSALS: Final = frozenset(
     {Code.INSUFFICIENT_BALANCE, Code.TOO_MANY_REQUESTS, Code.SERVER_ERROR}
 )
 
 # The fields of a `SubmitRequest` that clients know by another name.
-_SENT_AS: Final = {"party": "customer_number", "description": "reference", "text": "msg_body"}
+_CLIENT_NAMES: Final = {"party": "customer_number", "description": "reference", "text": "msg_body"}
 
 
 class UnreadableNotification(ValueError):
@@ -141,7 +141,7 @@ class Capabilities:
         for name in sorted(self.in_path):
             if has_dot_segment(getattr(request, name)):
                 return (
-                    f"{_SENT_AS.get(name, name)} must not be . or .., or contain them between "
+                    f"{_CLIENT_NAMES.get(name, name)} must not be . or .., or contain them between "
                     "slashes, because it becomes part of a URL of the network"
                 )
         return None
@@ -231,7 +231,7 @@ class SubmitResult:
     def report(self) -> Report:
         """The result as the rules about attempts read it."""
         report = _report(self, Source.SUBMIT)
-        return report._replace(may_pass=self.code in _REFUSALS_THAT_MAY_PASS)
+        return report._replace(may_pass=self.code in _TEMPORARY_REFUSALS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,38 +317,38 @@ class Notification:
         return _report(self, Source.NOTIFICATION)
 
 
-def _report(said: SubmitResult | StatusResult | Notification, source: Source) -> Report:
+def _report(result: SubmitResult | StatusResult | Notification, source: Source) -> Report:
     """What a network said, as the rules about attempts read it."""
     return Report(
-        said.outcome,
+        result.outcome,
         source,
-        said.echo,
-        cancelled=said.cancelled,
-        network_id=said.network_id,
-        reason=said.reason,
+        result.echo,
+        cancelled=result.cancelled,
+        network_id=result.network_id,
+        reason=result.reason,
     )
 
 
-_CLEANED: Final = {
+_CLEANERS: Final = {
     **dict.fromkeys(("attempt_id", "reference", "network_id", "part_id"), peer_input.identifier),
     "reason": peer_input.reason,
     "redirect_url": peer_input.address,
 }
 
 
-def _clean(said: SubmitResult | StatusResult | Notification) -> None:
+def _clean(result: SubmitResult | StatusResult | Notification) -> None:
     """Clean the texts that an adapter took from a peer."""
-    for name, cleaned in _CLEANED.items():
-        text = getattr(said, name, "")
+    for name, clean in _CLEANERS.items():
+        text = getattr(result, name, "")
         if text:
-            object.__setattr__(said, name, cleaned(text))
-    echo = said.echo
+            object.__setattr__(result, name, clean(text))
+    echo = result.echo
     if echo.reference or echo.currency:
         reference, currency = (
             None if text is None else peer_input.identifier(text)
             for text in (echo.reference, echo.currency)
         )
-        object.__setattr__(said, "echo", echo._replace(reference=reference, currency=currency))
+        object.__setattr__(result, "echo", echo._replace(reference=reference, currency=currency))
 
 
 class Health(NamedTuple):
@@ -392,10 +392,10 @@ class Network(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do; the same for as long as it is open."""
+        """What the network can do; does not change while the adapter is open."""
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready. Succeeds even if the network is unreachable; `health` reports that."""
+        """Make the adapter ready, even if the network is unreachable; `health` reports that."""
 
     async def close(self) -> None:
         """End every task and connection; a submit under way ends as UNKNOWN."""

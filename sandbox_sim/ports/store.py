@@ -41,8 +41,8 @@ class Relay(Protocol):
     def publish(self, events: Sequence[Event]) -> None:
         """Send events of this server to the others; never waits."""
 
-    def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
-        """Call `heard` with the events of other servers; returns a function that stops it."""
+    def listen(self, on_events: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
+        """Call `on_events` with the events of other servers; returns a function that stops it."""
 
 
 T = TypeVar("T")

@@ -11,13 +11,14 @@ T = TypeVar("T")
 
 
 class RunningTasks(set["asyncio.Task[Any]"]):
-    """Tasks that run beside others, which asyncio itself does not keep; one that ends leaves."""
+    """The tasks that run, so that asyncio does not drop them; a task that ends is removed."""
 
-    def start(self, work: Coroutine[Any, Any, object]) -> None:
-        """Run this in its own task."""
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run this in its own task; returns the task."""
         task = asyncio.create_task(work)
         self.add(task)
         task.add_done_callback(self.discard)
+        return task
 
     async def cancel(self) -> None:
         """Cancel the tasks, and wait until they have ended."""
@@ -35,7 +36,7 @@ class NotEnded(Exception):
     """A task has no result: it ran out of time, or it was cancelled."""
 
 
-async def ended_within(task: asyncio.Task[T], seconds: float, clock: Clock) -> T:
+async def result_within(task: asyncio.Task[T], seconds: float, clock: Clock) -> T:
     """Return the result of a task or raise its exception; cancel it after `seconds`.
 
     A task that does not end within `CANCELLATION_S` of its cancellation is abandoned.
@@ -44,27 +45,27 @@ async def ended_within(task: asyncio.Task[T], seconds: float, clock: Clock) -> T
         NotEnded: there is no result; the task is done unless it ignores its cancellation.
     """
     try:
-        await _wait(task, seconds, clock)
+        await _wait_until_done(task, seconds, clock)
         if not task.done():
             task.cancel()
-            await _wait(task, CANCELLATION_S, clock)
+            await _wait_until_done(task, CANCELLATION_S, clock)
     except asyncio.CancelledError:
-        _leave(task)
+        _abandon(task)
         raise
     if not task.done() or task.cancelled():
-        _leave(task)
+        _abandon(task)
         raise NotEnded
     return task.result()
 
 
-def _leave(task: asyncio.Task[T]) -> None:
+def _abandon(task: asyncio.Task[T]) -> None:
     """Cancel a task without waiting for its end."""
     task.cancel()
     # Read its exception, or asyncio logs that it was never retrieved.
-    task.add_done_callback(lambda ended: None if ended.cancelled() else ended.exception())
+    task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
 
-async def _wait(task: asyncio.Task[T], seconds: float, clock: Clock) -> None:
+async def _wait_until_done(task: asyncio.Task[T], seconds: float, clock: Clock) -> None:
     """Return when the task is done, or after this many seconds of real time."""
     with suppress(TimeoutError):
         async with clock.timeout(seconds):

@@ -98,7 +98,7 @@ class Unit(Protocol):
         """
 
     async def add_transaction(self, transaction: TransactionRecord) -> bool:
-        """Add a new one. From now on `transaction` finds it by its `transaction_id`.
+        """Add a new transaction. From now on `transaction` finds it by its `transaction_id`.
 
         In mode P that id is unique: returns False, and adds nothing, if the service has used it. A
         unique key decides; if another unit is adding the same id, this waits for its end. In mode S
@@ -106,7 +106,10 @@ class Unit(Protocol):
         """
 
     async def save_transaction(self, transaction: TransactionRecord) -> None:
-        """Replace one that this unit read with `transaction_by_network_id`, which has locked it."""
+        """Replace a transaction that this unit read with `transaction_by_network_id`.
+
+        That method has locked it.
+        """
 
     async def refunds_of(self, collection: TransactionRecord) -> Sequence[TransactionRecord]:
         """The refunds of a collection, oldest first.
@@ -115,7 +118,10 @@ class Unit(Protocol):
         """
 
     async def delete_transaction(self, transaction: TransactionRecord) -> None:
-        """Delete one: its `transaction_id` can be used again. The attempts of mode P are kept."""
+        """Delete a transaction: its `transaction_id` can be used again.
+
+        The attempts of mode P are kept.
+        """
 
     async def list_transactions(self, listing: Listing) -> Sequence[TransactionRecord]:
         """A page of the kept transactions, newest first; ids are `network_transaction_id`.
@@ -127,7 +133,7 @@ class Unit(Protocol):
         """The hosted page with this id; None if it does not exist or expired. Locks the id."""
 
     async def add_card_page(self, page: CardPage) -> None:
-        """Add a new one. Does not lock: its id is new."""
+        """Add a new page. Does not lock: its id is new."""
 
     # The SMS messages of services.
 
@@ -166,7 +172,7 @@ class Unit(Protocol):
         """One callback with its attempts, of this service or of any (None); or None."""
 
     async def save_callback(self, callback: CallbackRecord) -> None:
-        """Add it, or replace the one with its id.
+        """Add a callback, or replace the one with its id.
 
         For each service, all unfinished callbacks and the newest `KEPT_CALLBACKS` finished ones are
         kept.
@@ -324,13 +330,13 @@ class Unit(Protocol):
     # that also adds transfers takes this lock first.
 
     async def add_attempt(self, attempt: Attempt, request: str) -> None:
-        """Add a new one. request: the `SubmitRequest`, as JSON."""
+        """Add a new attempt. request: the `SubmitRequest`, as JSON."""
 
     async def attempt(self, attempt_id: str) -> Attempt | None:
         """The attempt with this id. Locks its payment."""
 
     async def save_attempt(self, attempt: Attempt) -> None:
-        """Replace one that was read in this unit; a final one loses its saved request."""
+        """Replace an attempt that this unit read; a final one loses its saved request."""
 
     async def saved_request(self, attempt_id: str) -> str:
         """The request of an attempt, as it was added; empty once it is final. Does not lock."""
@@ -376,7 +382,7 @@ class Unit(Protocol):
         """The notification with this number. Does not lock: its job has one owner."""
 
     async def save_raw_notification(self, kept: KeptNotification) -> None:
-        """Replace one that was read in this unit."""
+        """Replace a notification that this unit read."""
 
     async def list_notifications(self, query: NotificationQuery) -> Sequence[KeptNotification]:
         """A page of the notifications, newest first. Does not lock."""
@@ -408,7 +414,7 @@ class Unit(Protocol):
         """Add a part that a network took; does nothing if the attempt already has this part."""
 
     async def save_message_part(self, part: MessagePart) -> None:
-        """Replace a part that was read in this unit."""
+        """Replace a part that this unit read."""
 
     async def find_message_part(self, network: str, network_id: str) -> MessagePart | None:
         """The newest part to which a network gave this identifier, or None.
@@ -428,10 +434,13 @@ class Unit(Protocol):
         """One user rule, or None. Locks the id, so that uses are counted one by one."""
 
     async def save_user_rule(self, rule: UserRule) -> None:
-        """Add it, or replace the one with its id. Does not lock: read it with `user_rule` first."""
+        """Add a rule, or replace the one with its id.
+
+        Does not lock: read the rule with `user_rule` first.
+        """
 
     async def delete_user_rule(self, rule: UserRule) -> None:
-        """Delete it; does nothing if it does not exist. Does not lock."""
+        """Delete a rule; does nothing if it does not exist. Does not lock."""
 
     async def announce(self, topic: Topic) -> None:
         """Notify the watchers of the topic on every server, after this unit is committed.

@@ -3,18 +3,17 @@
 Source: D39.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, Final, NamedTuple, NotRequired, TypedDict
 
 from sandbox_sim.ports import Clock, Store, Unit
-from sandbox_sim.production.decisions import words_of
+from sandbox_sim.production.decisions import describe_answer
 from sandbox_sim.production.outcome_recorder import transaction_of
 from sandbox_sim.production.registry import Networks
 from sandbox_sim.records import transactions
-from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision, PollingSchedule
-from sandbox_sim.records.exchanges import Exchange
+from sandbox_sim.records.attempts import Attempt, AttemptQuery, PollingSchedule
 from sandbox_sim.records.ledger import LedgerQuery, NumberedPosting, shown_line
 from sandbox_sim.records.listing import UnknownAfter
 from sandbox_sim.records.reports import Outcome, Report, Source, status_of
@@ -113,7 +112,7 @@ _attempt, _decision = viewer(NetworkAttemptView), viewer(DecisionView)
 _exchange = viewer(ExchangeView)
 
 
-class Stuck(NamedTuple):
+class StuckCounts(NamedTuple):
     """How many payments and SMS of mode P wait for a person, and how many others are open."""
 
     waiting: int
@@ -126,24 +125,22 @@ def shown(attempt: Attempt) -> NetworkAttemptView:
     return _attempt(sent)
 
 
-def details(
-    attempt: Attempt, decisions: Iterable[KeptDecision], exchanges: Iterable[Exchange]
-) -> AttemptDetails:
+async def _details(unit: Unit, attempt: Attempt) -> AttemptDetails:
     return {
         **shown(attempt),
-        "decisions": [*map(_decision, decisions)],
-        "exchanges": [*map(_exchange, exchanges)],
+        "decisions": [*map(_decision, await unit.decisions_of(attempt.id))],
+        "exchanges": [*map(_exchange, await unit.exchanges_of(attempt.id))],
     }
 
 
-def waits_because(attempt: Attempt, schedule: PollingSchedule, now: datetime) -> Sequence[str]:
+def waiting_reasons(attempt: Attempt, schedule: PollingSchedule, now: datetime) -> Sequence[str]:
     """Why an attempt waits for a person, in words; empty if it does not."""
     if attempt.settled_by:
         return ()
     found = []
     if attempt.contradiction:
-        short = attempt.contradicted_by is attempt.outcome is Outcome.REVERSED
-        found.append(f"{'reversal' if short else 'contradiction'}: {attempt.contradiction}")
+        uncovered = attempt.contradicted_by is attempt.outcome is Outcome.REVERSED
+        found.append(f"{'reversal' if uncovered else 'contradiction'}: {attempt.contradiction}")
     if attempt.mismatch:
         found.append(f"mismatch: {attempt.mismatch}")
     if attempt.is_open and schedule.given_up(attempt.created_at, now):
@@ -161,14 +158,14 @@ def open_because(attempt: Attempt, *, has_status: bool = True) -> str:
         return f"it is not sent yet; network {attempt.network} is next"
     outcome = Outcome.FAILED if attempt.failing_since else attempt.outcome
     report = Report(outcome, Source.STATUS, found=not attempt.missed, reason=attempt.reason)
-    said = [words_of(attempt.network, report)]
+    parts = [describe_answer(attempt.network, report)]
     if attempt.failing_since:
-        said.append("it counts if the network still says so when it is asked next")
+        parts.append("it counts if the network still says so when it is asked next")
     if not has_status:
-        return "; ".join((*said, "it cannot be asked, and reports by itself"))
-    asked = {0: "not asked yet", 1: "asked once"}.get(attempt.polls, f"asked {attempt.polls} times")
-    following = "" if attempt.next_ask_at is None else f", next at {iso(attempt.next_ask_at)}"
-    return "; ".join((*said, asked + following))
+        return "; ".join((*parts, "it cannot be asked, and reports by itself"))
+    polls = {0: "not asked yet", 1: "asked once"}.get(attempt.polls, f"asked {attempt.polls} times")
+    next_at = "" if attempt.next_ask_at is None else f", next at {iso(attempt.next_ask_at)}"
+    return "; ".join((*parts, polls + next_at))
 
 
 # A larger number would not tell a person more.
@@ -200,20 +197,17 @@ class LiveRecordReader:
         attempts = await unit.attempts_of(network_transaction_id)
         if not attempts or service_id not in {None, attempts[0].service_id}:
             return None
-        transaction = await transaction_or_stand_in(unit, attempts[-1])
+        transaction = await transaction_or_placeholder(unit, attempts[-1])
         now = self._clock.now()
         return {
             **transactions.shown(transaction, now),
             "refunds": [
                 transactions.shown(each, now) for each in await unit.refunds_of(transaction)
             ],
-            "attempts": [
-                details(each, await unit.decisions_of(each.id), await unit.exchanges_of(each.id))
-                for each in attempts
-            ],
-            "waiting": [reason for each in attempts for reason in self._reasons(each)],
+            "attempts": [await _details(unit, each) for each in attempts],
+            "waiting": [reason for each in attempts for reason in self._waiting_reasons(each)],
             "open_because": [self._open_because(each) for each in attempts if each.is_open],
-            "entries": await _entries(unit, network_transaction_id),
+            "entries": await _manual_entries(unit, network_transaction_id),
         }
 
     async def attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
@@ -237,74 +231,75 @@ class LiveRecordReader:
         return await self._store.run(self._waiting)
 
     async def _waiting(self, unit: Unit) -> Sequence[Mapping[str, Any]]:
-        opened_before = self._clock.now() - self._soonest()
+        opened_before = self._clock.now() - self._shortest_give_up_after()
         found: dict[str, tuple[Attempt, list[str]]] = {}
-        doubted = [
-            (attempt, self._reasons(attempt))
+        doubtful = [
+            (attempt, self._waiting_reasons(attempt))
             for attempt in await unit.doubtful_attempts(opened_before)
         ]
-        for attempt, reasons in (*doubted, *await _failing(unit)):
+        for attempt, reasons in (*doubtful, *await _attempts_with_failing_jobs(unit)):
             if reasons:
                 key = attempt.network_transaction_id
                 found[key] = attempt, [*found.get(key, (attempt, []))[1], *reasons]
-        shown = []
-        for attempt, reasons in reversed(found.values()):
-            transaction = await self._shown(unit, attempt)
-            shown.append({**transaction, "waiting": reasons})
-        return shown
+        return [
+            {**await self._shown(unit, attempt), "waiting": reasons}
+            for attempt, reasons in reversed(found.values())
+        ]
 
-    async def stuck(self, open_for: timedelta) -> Stuck:
+    async def count_stuck(self, open_for: timedelta) -> StuckCounts:
         """How many payments and SMS wait for a person, and how many others are open for longer."""
-        return await self._store.run(partial(self._stuck, self._clock.now() - open_for))
+        return await self._store.run(partial(self._count_stuck, self._clock.now() - open_for))
 
-    async def _stuck(self, before: datetime, unit: Unit) -> Stuck:
-        opened_before = max(before, self._clock.now() - self._soonest())
+    async def _count_stuck(self, before: datetime, unit: Unit) -> StuckCounts:
+        opened_before = max(before, self._clock.now() - self._shortest_give_up_after())
         attempts = await unit.doubtful_attempts(opened_before)
-        doubted = {each.network_transaction_id for each in attempts if self._reasons(each)}
-        failing = {attempt.network_transaction_id for attempt, _ in await _failing(unit)}
-        waiting = doubted | failing
+        doubtful = {each.network_transaction_id for each in attempts if self._waiting_reasons(each)}
+        failing = {
+            attempt.network_transaction_id for attempt, _ in await _attempts_with_failing_jobs(unit)
+        }
+        waiting = doubtful | failing
         is_open = {
             each.network_transaction_id
             for each in attempts
             if each.is_open and each.created_at <= before
         }
-        return Stuck(len(waiting), len(is_open - waiting))
+        return StuckCounts(len(waiting), len(is_open - waiting))
 
     async def opened_before(self, before: datetime) -> Sequence[Mapping[str, Any]]:
         """The transactions and SMS that began before this and are open, newest first, with why."""
-        return await self._store.run(partial(self._opened, before))
+        return await self._store.run(partial(self._opened_before, before))
 
-    async def _opened(self, before: datetime, unit: Unit) -> Sequence[Mapping[str, Any]]:
+    async def _opened_before(self, before: datetime, unit: Unit) -> Sequence[Mapping[str, Any]]:
         doubtful = reversed(await unit.doubtful_attempts(before))
         found = [each for each in doubtful if each.is_open and each.created_at <= before]
         return [
             {
                 **await self._shown(unit, each),
-                "waiting": [*self._reasons(each)],
+                "waiting": [*self._waiting_reasons(each)],
                 "open_because": [self._open_because(each)],
             }
             for each in found
         ]
 
     async def _shown(self, unit: Unit, attempt: Attempt) -> TransactionView:
-        transaction = await transaction_or_stand_in(unit, attempt)
+        transaction = await transaction_or_placeholder(unit, attempt)
         return transactions.shown(transaction, self._clock.now())
 
     def _open_because(self, attempt: Attempt) -> str:
         has_status = self._networks.terms(attempt.network).has_status
         return open_because(attempt, has_status=has_status)
 
-    def _reasons(self, attempt: Attempt) -> Sequence[str]:
+    def _waiting_reasons(self, attempt: Attempt) -> Sequence[str]:
         schedule = self._networks.terms(attempt.network).schedule
-        return waits_because(attempt, schedule, self._clock.now())
+        return waiting_reasons(attempt, schedule, self._clock.now())
 
-    def _soonest(self) -> timedelta:
+    def _shortest_give_up_after(self) -> timedelta:
         """The shortest `give_up_after` of all networks."""
         by_name = self._networks.by_name.values()
         return min((each.terms.schedule.give_up_after for each in by_name), default=timedelta())
 
 
-async def _failing(unit: Unit) -> Sequence[tuple[Attempt, Sequence[str]]]:
+async def _attempts_with_failing_jobs(unit: Unit) -> Sequence[tuple[Attempt, Sequence[str]]]:
     """The attempts whose jobs failed so often that people see it, each with the reason."""
     failed = await unit.failed_jobs(_MOST_FAILING)
     found = []
@@ -317,14 +312,14 @@ async def _failing(unit: Unit) -> Sequence[tuple[Attempt, Sequence[str]]]:
     return found
 
 
-async def _entries(unit: Unit, subject: str) -> list[NumberedPosting]:
+async def _manual_entries(unit: Unit, subject: str) -> list[NumberedPosting]:
     """What people entered in the ledger for a payment, oldest first."""
     query = LedgerQuery(subject=subject, mode=ServiceMode.PRODUCTION, limit=_MOST_ENTRIES)
     lines = await unit.ledger_page(query)
     return [shown_line(line) for line in reversed(lines) if line.manual is not None]
 
 
-async def transaction_or_stand_in(unit: Unit, attempt: Attempt) -> TransactionRecord:
+async def transaction_or_placeholder(unit: Unit, attempt: Attempt) -> TransactionRecord:
     """The transaction of an attempt; if it is not stored, one made from the attempt."""
     transaction = await transaction_of(unit, attempt)
     if transaction is not None:

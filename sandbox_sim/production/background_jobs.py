@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from sandbox_sim.ports import STORE_PAUSE_S, Clock, DataRefused, JobLost, Store, StoreError, Unit
+from sandbox_sim.ports import (
+    STORE_PAUSE_S,
+    Clock,
+    DataRefused,
+    JobLost,
+    RunningTasks,
+    Store,
+    StoreError,
+    Unit,
+)
 from sandbox_sim.records.jobs import Job
 
 GiveUp = Callable[[Unit, Job, str], Awaitable[None]]
@@ -36,7 +45,7 @@ class BackgroundJobs:
     give_up: GiveUp | None = None
 
     def __post_init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = RunningTasks()
 
     async def on_due(self, _unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
         """Handle a job: the work begins after the commit of the claim."""
@@ -44,9 +53,7 @@ class BackgroundJobs:
 
     def start(self, job: Job) -> None:
         """Begin the work of a claimed job."""
-        task = asyncio.create_task(self._run(job))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._run(job))
 
     async def wait_idle(self) -> None:
         """Wait until no job is running."""
@@ -55,9 +62,7 @@ class BackgroundJobs:
 
     async def close(self) -> None:
         """Cancel what is under way; the jobs stay claimed until the store is closed."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.cancel()
 
     async def _run(self, job: Job) -> None:
         while True:
@@ -75,17 +80,17 @@ class BackgroundJobs:
 
     async def _put_off(self, job: Job, problem: str) -> None:
         try:
-            await self.store.run(partial(self._planned_again, job, problem))
+            await self.store.run(partial(self._postpone, job, problem))
         except (StoreError, JobLost) as error:
             log.error("%s %s is lost until the claim ends: %s", job.kind, job.subject, error)  # noqa: TRY400
 
-    async def _planned_again(self, job: Job, problem: str, unit: Unit) -> None:
+    async def _postpone(self, job: Job, problem: str, unit: Unit) -> None:
         await unit.finish(job)
-        again = job.put_off(self.clock.now())
-        if again.is_listed:
-            times = again.failures
+        later = job.put_off(self.clock.now())
+        if later.is_listed:
+            times = later.failures
             log.error("%s %s failed %d times and is listed", job.kind, job.subject, times)
-        if again.is_listed and self.give_up is not None:
+        if later.is_listed and self.give_up is not None:
             await self.give_up(unit, job, problem)
         else:
-            await unit.add_job(again)
+            await unit.add_job(later)

@@ -57,7 +57,7 @@ def settled_by_person(
     return decided
 
 
-def as_confirmed(
+def with_confirmed_values(
     attempt: Attempt, outcome: Outcome, amount: Decimal | None, network_id: str
 ) -> Attempt:
     """The attempt with the amount and the identifier that its network confirmed to a person.
@@ -75,14 +75,14 @@ def as_confirmed(
     noted = attempt._replace(network_id=attempt.network_id or network_id)
     if amount is None or amount == attempt.moved_amount:
         return noted
-    problem = _why_not_this_amount(attempt, outcome, amount)
+    problem = _amount_problem(attempt, outcome, amount)
     if problem:
         raise IllegalSettlement(problem)
     return noted._replace(confirmed_amount=amount)
 
 
-def _why_not_this_amount(attempt: Attempt, outcome: Outcome, amount: Decimal) -> str:
-    asked = plain_decimal(attempt.amount)
+def _amount_problem(attempt: Attempt, outcome: Outcome, amount: Decimal) -> str:
+    requested = plain_decimal(attempt.amount)
     if outcome is not Outcome.SUCCEEDED:
         return "an amount goes with 000: nothing moves with 001 and 003, so leave amount out"
     if attempt.operation is Operation.SMS:
@@ -95,13 +95,13 @@ def _why_not_this_amount(attempt: Attempt, outcome: Outcome, amount: Decimal) ->
         )
     if attempt.operation in SPENDING and amount > attempt.amount:
         return (
-            f"only {asked} is set aside for it, less than {plain_decimal(amount)}: settle it with "
-            f"the amount {asked}, and take the rest from the service with ledger adjust"
+            f"only {requested} is set aside for it, less than {plain_decimal(amount)}: settle it "
+            f"with the amount {requested}, and take the rest from the service with ledger adjust"
         )
     return ""
 
 
-def objection(
+def force_reason(
     judged: Judgement, decided: Attempt, report: Report | None, terms: Terms, now: datetime
 ) -> str:
     """Why the decision needs force, in words; empty if it does not.
@@ -117,33 +117,34 @@ def objection(
     if not attempt.is_open:
         return ""
     outcome = decided.outcome
-    said = Outcome.UNKNOWN if report is None else report.outcome
-    if report is not None and said is outcome is Outcome.SUCCEEDED:
-        return _other_amount(decided, report.echo.amount)
+    reported = Outcome.UNKNOWN if report is None else report.outcome
+    if report is not None and reported is outcome is Outcome.SUCCEEDED:
+        return _amount_difference(decided, report.echo.amount)
     spends, until = attempt.operation in SPENDING, _given_up_at(attempt, terms)
     gives_back = spends and outcome is Outcome.FAILED
-    if said is Outcome.PENDING and (gives_back or now < until):
+    if reported is Outcome.PENDING and (gives_back or now < until):
         return "it is still under way"
-    if spends and said in {Outcome.SUCCEEDED, Outcome.FAILED} and said is not outcome:
+    if spends and reported in {Outcome.SUCCEEDED, Outcome.FAILED} and reported is not outcome:
         return f"that contradicts {outcome}"
     if gives_back and now < until:
         return f"the request may still be carried out, and is queried often until {iso(until)}"
     return ""
 
 
-def _other_amount(decided: Attempt, there: Decimal | None) -> str:
+def _amount_difference(decided: Attempt, confirmed: Decimal | None) -> str:
     """How the decided amount differs from the one that the network confirms, in words; or empty.
 
-    there: the amount of the network. Empty if it cannot be settled, because less was set aside.
+    confirmed: the amount of the network. Empty if it cannot be settled, because less was set aside.
     """
-    if there is None or not there.is_finite() or there == decided.moved_amount:
+    if confirmed is None or not confirmed.is_finite() or confirmed == decided.moved_amount:
         return ""
-    if decided.operation in SPENDING and there > decided.amount:
+    if decided.operation in SPENDING and confirmed > decided.amount:
         return ""
-    return f"that with the amount {plain_decimal(there)}, not {plain_decimal(decided.moved_amount)}"
+    there, here = plain_decimal(confirmed), plain_decimal(decided.moved_amount)
+    return f"that with the amount {there}, not {here}"
 
 
-def words_of(network: str, report: Report | None) -> str:
+def describe_answer(network: str, report: Report | None) -> str:
     """What a network answered, in words."""
     if report is None:
         return f"network {network} cannot be asked"

@@ -24,7 +24,11 @@ from sandbox_sim.ports import Clock, Ids, Store, Unit
 from sandbox_sim.ports.network import SubmitRequest, SubmitResult
 from sandbox_sim.production import processor
 from sandbox_sim.production.background_jobs import BackgroundJobs
-from sandbox_sim.production.outcome_recorder import OutcomeRecorder, plan_asking
+from sandbox_sim.production.outcome_recorder import (
+    OutcomeRecorder,
+    after_submit,
+    schedule_status_query,
+)
 from sandbox_sim.production.registry import ConfiguredNetwork, Networks
 from sandbox_sim.records.attempts import Attempt, Change
 from sandbox_sim.records.jobs import Job, JobKind
@@ -71,33 +75,32 @@ class LiveSms:
     approved_senders: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        self._sending = asyncio.Semaphore(SENDS_AT_ONCE)
+        self._slots = asyncio.Semaphore(SENDS_AT_ONCE)
         self._is_closing = False
-        self.background = BackgroundJobs(self.store, self.clock, self._run)
+        self.background = BackgroundJobs(self.store, self.clock, self._send_message)
 
     async def send(self, request: SmsRequest, our_address: Callable[[], str]) -> Reply:
         """`sms/send` and `sms/bulk`: charges and accepts all recipients, or rejects them all."""
         recipients = sandbox_rules.decide_live(request, self.approved_senders)
         if isinstance(recipients, Reply):
             return recipients
-        usable = [each for each in self._candidates() if not self.networks.holds_back(each.name)]
+        usable = [each for each in self._candidates() if not self.networks.is_blocked(each.name)]
         if not usable:
             why = "no route leads to a network for SMS, or its circuit breaker is open"
             log.error("an SMS of service %d fails: %s", request.service_id, why)
             return Reply(Code.SMS_NOT_PROCESSED, "D32", why)
         size, now = sms_encoding.measure(request.msg_body), self.clock.now()
         mode = ServiceMode.PRODUCTION
-        kept = request.redacted()
-        messages = sms.messages_of(kept, recipients, size, now, self.ids, mode)
+        redacted = request.redacted()
+        messages = sms.messages_of(redacted, recipients, size, now, self.ids, mode)
         requests = [self._request(request, each, our_address()) for each in messages]
         unfit = [each.network.capabilities.unfit_value(requests[0]) for each in usable]
         if all(unfit):
             return Reply(Code.BAD_REQUEST, "D5", str(unfit[0]), f"Bad request: {unfit[0]}")
         first = usable[unfit.index(None)]
-        outgoing = [self._outgoing(first, 1, now, each) for each in requests]
-        accept = partial(self._accept, request.service_id, messages, outgoing, now)
-        left = await self.store.run(accept)
-        return sms.answer_of(request, messages, size, left, _RULE)
+        outgoing = [self._new_attempt(first, 1, now, each) for each in requests]
+        units_left = await self.store.run(partial(self._accept, messages, outgoing, now))
+        return sms.answer_of(request, messages, size, units_left, _RULE)
 
     async def history(self, query: HistoryQuery) -> Reply:
         """`sms/history`."""
@@ -111,33 +114,28 @@ class LiveSms:
         return sms.balance_reply(service_id, int(balance.available), balance.updated_at, _RULE)
 
     async def _accept(
-        self,
-        service_id: int,
-        messages: Sequence[Message],
-        outgoing: Sequence[_Outgoing],
-        now: datetime,
-        unit: Unit,
+        self, messages: Sequence[Message], outgoing: Sequence[_Outgoing], now: datetime, unit: Unit
     ) -> int | None:
         """Charge and save a send; returns the units that are left, or None if there are too few."""
         units = sum(each.units_charged for each in messages)
-        subject = messages[0].batch_id or messages[0].processing_id
-        mode = ServiceMode.PRODUCTION
-        charge = movements.units(Reason.CHARGE, mode, service_id, units, subject, now)
+        first, mode = messages[0], ServiceMode.PRODUCTION
+        subject = first.batch_id or first.processing_id
+        charge = movements.units(Reason.CHARGE, mode, first.service_id, units, subject, now)
         try:
             await unit.add_transfer(charge)
         except Overdrawn:
             return None
         await unit.add_messages(messages)
         for attempt, request in outgoing:
-            await unit.add_attempt(attempt, processor.written(request))
-            await unit.add_job(_sending_job(attempt, now))
+            await unit.add_attempt(attempt, processor.request_as_json(request))
+            await unit.add_job(_new_job(attempt, now))
         balance = await unit.balance(charge.debit)
         return None if balance is None else int(balance.available)
 
     async def close(self, grace: float) -> None:
-        """Begin no further message, and wait for those under way, for `grace` seconds at most.
+        """Send no further message, and wait for those under way, for `grace` seconds at most.
 
-        Nothing says whether a message that is cut off was sent.
+        It is unknown whether a message whose submit is cancelled then was sent.
         """
         self._is_closing = True
         with suppress(TimeoutError):
@@ -161,21 +159,21 @@ class LiveSms:
                 count += 1
                 begun = attempt.submitted()._replace(next_ask_at=now)
                 await unit.save_attempt(begun)
-                await plan_asking(unit, begun)
+                await schedule_status_query(unit, begun)
         log.warning("the store is a restored backup: %d queued SMS are asked about first", count)
 
-    async def _run(self, job: Job) -> None:
-        async with self._sending:
+    async def _send_message(self, job: Job) -> None:
+        async with self._slots:
             if self._is_closing:
                 return  # the job stays, and the next server that claims it sends the message
-            outgoing = await self.store.run(partial(self._begin, job))
+            outgoing = await self.store.run(partial(self._start_sending, job))
             if outgoing is None:
                 return
             attempt, request = outgoing
             result = await self.networks.submit(attempt.network, request)
             await self.store.run(partial(self._record, outgoing, result))
 
-    async def _begin(self, job: Job, unit: Unit) -> _Outgoing | None:
+    async def _start_sending(self, job: Job, unit: Unit) -> _Outgoing | None:
         """Save that sending the message has begun; returns None if it was begun before.
 
         From here on the network is asked for the outcome, so a crash does not send it twice.
@@ -187,14 +185,12 @@ class LiveSms:
         terms, now = self.networks.terms(attempt.network), self.clock.now()
         if attempt.network not in self.networks.by_name:
             # Another server took the message, and has the network.
-            await unit.add_job(_sending_job(attempt, now + terms.schedule.poll_after))
+            await unit.add_job(_new_job(attempt, now + terms.schedule.poll_after))
             return None
-        saved = processor.read(await unit.saved_request(attempt.id))
-        begun = attempt.submitted()._replace(
-            next_ask_at=now + terms.timeout + terms.schedule.poll_after
-        )
+        saved = processor.request_from_json(await unit.saved_request(attempt.id))
+        begun = after_submit(attempt, terms, now)
         await unit.save_attempt(begun)
-        await plan_asking(unit, begun)
+        await schedule_status_query(unit, begun)
         return None if saved is None else _Outgoing(begun, replace(saved, repeated=False))
 
     async def _record(self, outgoing: _Outgoing, result: SubmitResult, unit: Unit) -> None:
@@ -203,31 +199,31 @@ class LiveSms:
             return
         now = self.clock.now()
         judged = self.recorder.judge(attempt, result.report, now)
-        ended = judged.attempt.outcome if judged.change is Change.ENDED else None
-        following = self._following(attempt.network) if ended is Outcome.NOT_SENT else None
+        outcome = judged.attempt.outcome if judged.change is Change.ENDED else None
+        following = self._next_network(attempt.network) if outcome is Outcome.NOT_SENT else None
         pause = timedelta(0)
-        if following is None and ended in NEVER_TAKEN and _passes_by_itself(result):
-            following, pause = self._after_a_pause(attempt)
+        if following is None and outcome in NEVER_TAKEN and _is_temporary(result):
+            following, pause = self._next_round(attempt)
         if following is None:
             await self.recorder.save(unit, attempt, judged, now)
             return
         # The network did not take the message, so there is another attempt, with a new reference.
         await unit.save_attempt(judged.attempt)
-        again = self._outgoing(following, attempt.number + 1, now, outgoing.request)
-        await unit.add_attempt(again.attempt, processor.written(again.request))
-        await unit.add_job(_sending_job(again.attempt, now + pause))
+        retry = self._new_attempt(following, attempt.number + 1, now, outgoing.request)
+        await unit.add_attempt(retry.attempt, processor.request_as_json(retry.request))
+        await unit.add_job(_new_job(retry.attempt, now + pause))
 
     def _candidates(self) -> Sequence[ConfiguredNetwork]:
         found = self.networks.candidates(Operation.SMS, "")
         return [each for each in found if Operation.SMS in each.network.capabilities.operations]
 
-    def _following(self, network: str) -> ConfiguredNetwork | None:
+    def _next_network(self, network: str) -> ConfiguredNetwork | None:
         """The network that is tried after this one."""
         names = [each.name for each in self._candidates()]
         rest = names[names.index(network) + 1 :] if network in names else []
         return self.networks.by_name[rest[0]] if rest else None
 
-    def _after_a_pause(self, attempt: Attempt) -> tuple[ConfiguredNetwork | None, timedelta]:
+    def _next_round(self, attempt: Attempt) -> tuple[ConfiguredNetwork | None, timedelta]:
         """The network to try again after none took the message, and after which pause."""
         candidates = self._candidates()
         rounds = attempt.number // max(len(candidates), 1)
@@ -236,7 +232,7 @@ class LiveSms:
         return candidates[0], FIRST_PAUSE * 2 ** max(rounds - 1, 0) * (1 + self.ids.draw())
 
     def _request(self, request: SmsRequest, message: Message, our_address: str) -> SubmitRequest:
-        """The message as it goes out; `_outgoing` puts the ids of the attempt into it."""
+        """The message as it goes out; `_new_attempt` puts the ids of the attempt into it."""
         return SubmitRequest(
             attempt_id="",
             reference="",
@@ -255,22 +251,23 @@ class LiveSms:
             sender_id=request.sender_id,
         )
 
-    def _outgoing(
-        self, to: ConfiguredNetwork, number: int, now: datetime, request: SubmitRequest
+    def _new_attempt(
+        self, target: ConfiguredNetwork, number: int, now: datetime, request: SubmitRequest
     ) -> _Outgoing:
         attempt_id, reference = self.ids.token(), self.ids.uuid()
         base = request.notification_url.partition("/_networks/")[0]
-        address = f"{base}/_networks/{to.name}/{attempt_id}"
-        named = replace(
+        address = f"{base}/_networks/{target.name}/{attempt_id}"
+        addressed = replace(
             request, attempt_id=attempt_id, reference=reference, notification_url=address
         )
-        return _Outgoing(named.attempt(to.name, request.transaction_id, number, now), named)
+        attempt = addressed.attempt(target.name, request.transaction_id, number, now)
+        return _Outgoing(attempt, addressed)
 
 
-def _passes_by_itself(result: SubmitResult) -> bool:
+def _is_temporary(result: SubmitResult) -> bool:
     """Whether the network may take the same message a little later."""
     return result.network_fault or result.code == Code.TOO_MANY_REQUESTS
 
 
-def _sending_job(attempt: Attempt, due_at: datetime) -> Job:
+def _new_job(attempt: Attempt, due_at: datetime) -> Job:
     return Job(due_at, JobKind.SEND_SMS, attempt.service_id, attempt.id)

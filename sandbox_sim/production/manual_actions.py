@@ -6,14 +6,14 @@ from functools import partial
 
 from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.ports.network import StatusResult
-from sandbox_sim.production.attempt_views import transaction_or_stand_in
+from sandbox_sim.production.attempt_views import transaction_or_placeholder
 from sandbox_sim.production.decisions import (
     ForceNeeded,
     IllegalSettlement,
-    as_confirmed,
-    objection,
+    describe_answer,
+    force_reason,
     settled_by_person,
-    words_of,
+    with_confirmed_values,
 )
 from sandbox_sim.production.outcome_recorder import OutcomeRecorder
 from sandbox_sim.production.registry import Networks
@@ -54,7 +54,7 @@ class SettledByHand:
 
 
 @dataclass(eq=False, repr=False)
-class LiveActions:
+class ManualSettlements:
     """Settles transactions of mode P, and records who did it and why."""
 
     store: Store
@@ -63,7 +63,7 @@ class LiveActions:
     asking: StatusAsking
     recorder: OutcomeRecorder
 
-    async def knows(self, network_transaction_id: str, service_id: int | None) -> bool:
+    async def has_attempt(self, network_transaction_id: str, service_id: int | None) -> bool:
         """Whether there is an attempt for this id, of one service or of any."""
         found = await self.store.run(lambda unit: unit.attempts_of(network_transaction_id))
         return bool(found) and service_id in {None, found[0].service_id}
@@ -82,17 +82,17 @@ class LiveActions:
         if not attempts:
             return None
         attempt = undecided(attempts)
-        self._settled(attempt, decision)  # refuses a bad decision before the network is asked
+        self._apply_decision(attempt, decision)  # raises before the network is asked
         result = await self.asking.ask_now(attempt)
         settled = await self.store.run(partial(self._settle, attempt.id, decision, result))
         if isinstance(settled, IllegalSettlement):
             raise settled
         return settled
 
-    def _settled(self, attempt: Attempt, decision: Decision) -> Attempt:
-        now, by, reason = self.clock.now(), decision.by, decision.reason
-        noted = as_confirmed(attempt, decision.outcome, decision.amount, decision.network_id)
-        after = settled_by_person(noted, decision.outcome, by=by, reason=reason, now=now)
+    def _apply_decision(self, attempt: Attempt, decision: Decision) -> Attempt:
+        now, by, reason, outcome = self.clock.now(), decision.by, decision.reason, decision.outcome
+        confirmed = with_confirmed_values(attempt, outcome, decision.amount, decision.network_id)
+        after = settled_by_person(confirmed, outcome, by=by, reason=reason, now=now)
         if attempt.is_open:
             after = after._replace(cancelled=decision.status is Status.CANCELLED)
         return after
@@ -111,38 +111,38 @@ class LiveActions:
         if result is not None:
             judged = await self.asking.record(unit, before, result)
         report = None if result is None else result.report
-        said = words_of(before.network, report)
+        answer = describe_answer(before.network, report)
         if judged.change is Change.ENDED:
-            return await self._ended_by_network(unit, judged.attempt, decision, said)
+            return await self._decided_by_network(unit, judged.attempt, decision, answer)
         try:
-            after = self._settled(judged.attempt, decision)
+            after = self._apply_decision(judged.attempt, decision)
             await _check_network_id(unit, judged.attempt, decision.network_id)
         except IllegalSettlement as refused:
             return refused
         now, terms = self.clock.now(), self.networks.terms(before.network)
-        against = objection(judged, after, report, terms, now)
-        if against and not decision.force:
+        needs_force = force_reason(judged, after, report, terms, now)
+        if needs_force and not decision.force:
             return ForceNeeded(
-                f"{said}, and {against}. Nothing was settled; to settle anyway, use force: "
+                f"{answer}, and {needs_force}. Nothing was settled; to settle anyway, use force: "
                 '--force on the command line, "force": true in the control API'
             )
         change = Change.ENDED if judged.attempt.is_open else Change.NOTED
         await self.recorder.save(unit, judged.attempt, Judgement(after, change), now)
         person = decision.status, decision.by, decision.reason
         confirmed = decision.amount, decision.network_id
-        kept = KeptDecision(attempt_id, now, *person, bool(against), said, *confirmed)
+        kept = KeptDecision(attempt_id, now, *person, bool(needs_force), answer, *confirmed)
         await unit.add_decision(kept)
-        return SettledByHand(await transaction_or_stand_in(unit, after), said)
+        return SettledByHand(await transaction_or_placeholder(unit, after), answer)
 
-    async def _ended_by_network(
-        self, unit: Unit, attempt: Attempt, decision: Decision, said: str
+    async def _decided_by_network(
+        self, unit: Unit, attempt: Attempt, decision: Decision, answer: str
     ) -> SettledByHand | IllegalSettlement:
-        words = f"{said}, which decides it; nothing was settled by hand"
+        words = f"{answer}, which decides it; nothing was settled by hand"
         as_decided = decision.amount in {None, attempt.moved_amount}
         status = status_of(attempt.outcome, cancelled=attempt.cancelled)
         if status is not decision.status or not as_decided:
             return IllegalSettlement(words)
-        return SettledByHand(await transaction_or_stand_in(unit, attempt), words)
+        return SettledByHand(await transaction_or_placeholder(unit, attempt), words)
 
 
 async def _check_network_id(unit: Unit, attempt: Attempt, network_id: str) -> None:

@@ -68,7 +68,7 @@ class NetworkOverview:
         """The networks, with these counts of the store."""
         return [self._state(each, counts) for each in self._networks.by_name.values()]
 
-    async def checked(self) -> Sequence[tuple[NetworkState, Health]]:
+    async def states_with_health(self) -> Sequence[tuple[NetworkState, Health]]:
         """The networks with their health; all are asked at the same time."""
         states = await self.states()
         healths = await asyncio.gather(*(self._networks.health(each.name) for each in states))

@@ -57,14 +57,14 @@ HINTS_WITHOUT_ATTEMPT: Final = RateLimit(per_minute=600, burst=100)
 HINTS_OF_ATTEMPT: Final = RateLimit(per_minute=60, burst=5)
 
 # How many notifications one unit of `clean_up` changes, and the real time between two runs of it.
-CLEANED_AT_ONCE: Final = 200
+CLEAN_UP_BATCH: Final = 200
 
-CLEANED_EACH_S: Final = 60.0
+CLEAN_UP_INTERVAL_S: Final = 60.0
 
 # How long a notification waits for the answer to the submit of its part.
-FIRST_WAIT: Final = timedelta(seconds=1)
+PART_DELAY: Final = timedelta(seconds=1)
 
-FIRST_TRY: Final = timedelta(0)
+NO_DELAY: Final = timedelta(0)
 
 # A report about a part counts as unmatched after this many tries, 15 seconds after it came: by then
 # its submit was answered. This many of them get a line in the log, at most once an hour.
@@ -72,16 +72,16 @@ UNMATCHED_TRIES: Final = 4
 
 MOST_UNMATCHED: Final = 10
 
-WARNED_EACH: Final = timedelta(hours=1)
+WARNING_INTERVAL: Final = timedelta(hours=1)
 
 # What is kept of a notification of an adapter.
-_WRITTEN: Final = ("outcome", "attempt_id", "reference", "network_id", "part_id", "reason")
+_SAVED_FIELDS: Final = ("outcome", "attempt_id", "reference", "network_id", "part_id", "reason")
 
 
 log = logging.getLogger("sandbox_sim.networks")
 
 
-class _Understood(NamedTuple):
+class _Parsed(NamedTuple):
     """What a notification may do, its content, and what is wrong with it, in words."""
 
     standing: Standing
@@ -102,7 +102,7 @@ class UnmatchedParts:
         is_quiet = network in self._quiet_until and now < self._quiet_until[network]
         if is_quiet or self._counts[network] < MOST_UNMATCHED:
             return
-        count, self._quiet_until[network] = self._counts.pop(network), now + WARNED_EACH
+        count, self._quiet_until[network] = self._counts.pop(network), now + WARNING_INTERVAL
         text = (
             "network %s: %d receipts match no message, the last one has the id %r; check the "
             "setting receipt_ids, and whether another system uses the same account"
@@ -130,9 +130,9 @@ class NetworkNotifications:
         self._log_dropped, self._log_unverified = LogThrottle(self.clock), LogThrottle(self.clock)
         self.dropped: Counter[str] = Counter()
         self._unmatched = UnmatchedParts()
-        self.background = BackgroundJobs(self.store, self.clock, self._read, self._give_up)
+        self.background = BackgroundJobs(self.store, self.clock, self._process, self._give_up)
 
-    def knows(self, network: str) -> bool:
+    def has_network(self, network: str) -> bool:
         """Whether a network has this name."""
         return network in self.networks.by_name
 
@@ -145,19 +145,19 @@ class NetworkNotifications:
             now = self.clock.monotonic()
             wait = self._without_attempt.wait(raw.network, now)
             if wait:
-                self._drop(raw.network)
+                self._count_dropped(raw.network)
                 return wait
-            said = self._said(raw)
-            attempt = await self.store.run(lambda unit: self._first_matching(unit, raw, said))
+            parsed = self._parse_unproven(raw)
+            attempt = await self.store.run(lambda unit: self._find_first_attempt(unit, raw, parsed))
             if attempt is None:
                 self._without_attempt.take(raw.network, now)
             if attempt is None or self._of_attempt.take(attempt.id, now):
-                self._drop(raw.network)
+                self._count_dropped(raw.network)
                 return 0.0
-        await self.store.run(partial(self._keep, raw, FIRST_TRY))
+        await self.store.run(partial(self._save_raw, raw, NO_DELAY))
         return 0.0
 
-    async def listed(self, query: NotificationQuery) -> Sequence[NotificationView]:
+    async def list_page(self, query: NotificationQuery) -> Sequence[NotificationView]:
         """A page of the notifications that are kept, newest first, scrubbed."""
         found = await self.store.run(lambda unit: unit.list_notifications(query))
         return [shown(each, self._scrubber(each.raw.network)) for each in found]
@@ -170,7 +170,7 @@ class NetworkNotifications:
             except StoreError as error:
                 log.warning("old notifications of networks wait for the store: %s", error)
             # `pause` does not wait on a clock of tests. A change of the clock ends this wait.
-            await self.clock.wait_at_most(asyncio.Event(), CLEANED_EACH_S)
+            await self.clock.wait_at_most(asyncio.Event(), CLEAN_UP_INTERVAL_S)
 
     async def clean_up(self) -> None:
         """Scrub notifications that are finished, and delete old ones.
@@ -179,11 +179,11 @@ class NetworkNotifications:
         """
         before = self.clock.now() - self.keep_for
         while (
-            await self.store.run(lambda unit: unit.delete_notifications(before, CLEANED_AT_ONCE))
-            == CLEANED_AT_ONCE
+            await self.store.run(lambda unit: unit.delete_notifications(before, CLEAN_UP_BATCH))
+            == CLEAN_UP_BATCH
         ):
             pass
-        while await self.store.run(self._scrub_some) == CLEANED_AT_ONCE:
+        while await self.store.run(self._scrub_some) == CLEAN_UP_BATCH:
             pass
 
     async def notified(self, network: str, notification: Notification) -> None:
@@ -195,17 +195,17 @@ class NetworkNotifications:
         error prevents it from being applied, it is stored, and tried again like one by HTTP.
         """
         try:
-            await self._saved(network, partial(self._take, network, notification))
+            await self._run_until_saved(network, partial(self._apply_event, network, notification))
         except Exception:
             log.exception("a notification of %s could not be applied", network)
-            raw = self._event(network, notification)
-            await self._saved(network, partial(self._keep, raw, FIRST_TRY))
+            raw = self._raw_event(network, notification)
+            await self._run_until_saved(network, partial(self._save_raw, raw, NO_DELAY))
 
     async def part_taken(self, part: MessagePart) -> None:
         """Save a part of a message that its network took; returns when it is saved."""
-        await self._saved(part.network, lambda unit: unit.add_message_part(part))
+        await self._run_until_saved(part.network, lambda unit: unit.add_message_part(part))
 
-    async def _saved(self, network: str, work: Callable[[Unit], Awaitable[None]]) -> None:
+    async def _run_until_saved(self, network: str, work: Callable[[Unit], Awaitable[None]]) -> None:
         """Run the work in a unit; retry while the store is unavailable."""
         while True:
             try:
@@ -216,32 +216,32 @@ class NetworkNotifications:
                 log.error("a notification of %s waits for the store: %s", network, error)  # noqa: TRY400
                 await self.clock.pause(STORE_PAUSE_S)
 
-    async def _take(self, network: str, notification: Notification, unit: Unit) -> None:
-        raw = self._event(network, notification)
+    async def _apply_event(self, network: str, notification: Notification, unit: Unit) -> None:
+        raw = self._raw_event(network, notification)
         attempt = await self._record(unit, raw, notification, raw.received_at)
         if attempt is not None:
             scrubber = self._scrubber(network)
             await unit.add_exchanges([exchange_of(raw, attempt.id, scrubber)])
             return
         if notification.part_id:
-            await self._keep(raw, FIRST_WAIT, unit)
+            await self._save_raw(raw, PART_DELAY, unit)
             return
         number = await unit.add_raw_notification(raw)
         unmatched = KeptNotification(number, raw, NotificationState.UNMATCHED, 1)
         await self._save_done(unit, unmatched._replace(note="it belongs to no attempt"))
         log.warning("a notification of network %s belongs to no attempt", network)
 
-    def _event(self, network: str, notification: Notification) -> RawNotification:
+    def _raw_event(self, network: str, notification: Notification) -> RawNotification:
         """A notification over an adapter's own connection, as it is stored."""
-        path, body = notification.attempt_id, _written(notification)
+        path, body = notification.attempt_id, _serialise(notification)
         return RawNotification(network, EVENT, path, "", {}, body, self.clock.now())
 
-    async def _keep(self, raw: RawNotification, wait: timedelta, unit: Unit) -> None:
+    async def _save_raw(self, raw: RawNotification, wait: timedelta, unit: Unit) -> None:
         """Store a notification, and add the job that reads it."""
         number = await unit.add_raw_notification(raw)
-        await unit.add_job(_reading_job(number, self.clock.now() + wait))
+        await unit.add_job(_new_job(number, self.clock.now() + wait))
 
-    def _drop(self, network: str) -> None:
+    def _count_dropped(self, network: str) -> None:
         self.dropped[network] += 1
         if count := self._log_dropped.due():
             text = "%d unproven notifications were dropped, the last one for network %s"
@@ -249,7 +249,7 @@ class NetworkNotifications:
 
     async def _scrub_some(self, unit: Unit) -> int:
         unmatched_before = self.clock.now() - 2 * KEPT_UNMATCHED
-        found = await unit.notifications_with_secrets(unmatched_before, CLEANED_AT_ONCE)
+        found = await unit.notifications_with_secrets(unmatched_before, CLEAN_UP_BATCH)
         for kept in found:
             await self._save_done(unit, kept)
         return len(found)
@@ -271,38 +271,40 @@ class NetworkNotifications:
             failed = kept._replace(state=NotificationState.FAILED, note=note)
             await self._save_done(unit, failed)
 
-    async def _read(self, job: Job) -> None:
+    async def _process(self, job: Job) -> None:
         kept = await self.store.run(lambda unit: unit.raw_notification(int(job.subject)))
         if kept is None or kept.raw.network not in self.networks.by_name:
-            await self.store.run(partial(self._leave_to_another, job, kept))
+            await self.store.run(partial(self._requeue_for_other_server, job, kept))
             return
-        await self.store.run(partial(self._apply, job, kept, self._understood(kept.raw)))
+        await self.store.run(partial(self._apply, job, kept, self._parse(kept.raw)))
 
-    async def _leave_to_another(self, job: Job, kept: KeptNotification | None, unit: Unit) -> None:
-        """End a job for a network that this server has not got; another server may have it."""
+    async def _requeue_for_other_server(
+        self, job: Job, kept: KeptNotification | None, unit: Unit
+    ) -> None:
+        """End a job for a network that this server does not have; another server may have it."""
         await unit.finish(job)
         if kept is None:
             return
         now, tries = self.clock.now(), kept.tries + 1
-        again = next_match(kept.raw.received_at, tries, now)
-        if again is not None:
+        next_at = next_match(kept.raw.received_at, tries, now)
+        if next_at is not None:
             await unit.save_raw_notification(kept._replace(tries=tries))
-            await unit.add_job(_reading_job(kept.number, again))
+            await unit.add_job(_new_job(kept.number, next_at))
 
-    def _understood(self, raw: RawNotification) -> _Understood:
+    def _parse(self, raw: RawNotification) -> _Parsed:
         if raw.method == EVENT:
-            return _Understood(Standing.COUNTS, [_notification_of(raw.body)])
-        may = self._standing(raw)
-        if may is Standing.REFUSED:
-            return _Understood(may, note="it is unproven and the network cannot be asked")
+            return _Parsed(Standing.COUNTS, [_deserialise(raw.body)])
+        verdict = self._standing(raw)
+        if verdict is Standing.REFUSED:
+            return _Parsed(verdict, note="it is unproven and the network cannot be asked")
         try:
-            return _Understood(may, self.networks.by_name[raw.network].network.parse(raw))
+            return _Parsed(verdict, self.networks.by_name[raw.network].network.parse(raw))
         except UnreadableNotification as error:
             note = f"it cannot be read: {error}"
-            by_address = _named_by_address(raw)
-            if may is Standing.COUNTS or not by_address.attempt_id:
-                return _Understood(Standing.REFUSED, note=note)
-            return _Understood(may, [by_address], note)
+            by_address = _from_address(raw)
+            if verdict is Standing.COUNTS or not by_address.attempt_id:
+                return _Parsed(Standing.REFUSED, note=note)
+            return _Parsed(verdict, [by_address], note)
 
     def _standing(self, raw: RawNotification) -> Standing:
         """The standing of a notification: whether it counts, is a hint, or is refused."""
@@ -317,41 +319,39 @@ class NetworkNotifications:
         can = network.capabilities
         return standing(can.trust, verified=verified, has_status=can.has_status)
 
-    def _said(self, raw: RawNotification) -> Sequence[Notification]:
+    def _parse_unproven(self, raw: RawNotification) -> Sequence[Notification]:
         """The content of an unproven notification; empty if it cannot be read."""
         try:
             return self.networks.by_name[raw.network].network.parse(raw)
         except Exception:  # also a bug of the adapter, which an attacker may look for
             return ()
 
-    async def _first_matching(
-        self, unit: Unit, raw: RawNotification, said: Iterable[Notification]
+    async def _find_first_attempt(
+        self, unit: Unit, raw: RawNotification, parsed: Iterable[Notification]
     ) -> Attempt | None:
         """The attempt that a notification names by its address or its content, or None."""
-        for each in (_named_by_address(raw), *said):
-            attempt = await self._matching(unit, raw.network, each)
+        for each in (_from_address(raw), *parsed):
+            attempt = await self._find_attempt(unit, raw.network, each)
             if attempt is not None:
                 return attempt
         return None
 
-    async def _apply(
-        self, job: Job, kept: KeptNotification, understood: _Understood, unit: Unit
-    ) -> None:
-        may, notifications, note = understood
+    async def _apply(self, job: Job, kept: KeptNotification, parsed: _Parsed, unit: Unit) -> None:
+        verdict, notifications, note = parsed
         await unit.finish(job)
-        now, tries = self.clock.now(), kept.tries + 1
-        if may is Standing.REFUSED:
+        now, tries, counts = self.clock.now(), kept.tries + 1, verdict is Standing.COUNTS
+        if verdict is Standing.REFUSED:
             log.warning("a notification of network %s is refused: %s", kept.raw.network, note)
             refused = kept._replace(state=NotificationState.REFUSED, tries=tries, note=note)
             return await self._save_done(unit, refused)
         matched = ""
         for each in notifications:
-            if may is Standing.COUNTS:
+            if counts:
                 attempt = await self._record(unit, kept.raw, each, now)
             else:
-                attempt = await self._matching(unit, kept.raw.network, each)
+                attempt = await self._find_attempt(unit, kept.raw.network, each)
                 if attempt is not None:
-                    await self.recorder.hint(unit, attempt, now)
+                    await self.recorder.apply_hint(unit, attempt, now)
             if attempt is not None:
                 matched = attempt.id
                 scrubber = self._scrubber(kept.raw.network)
@@ -362,16 +362,15 @@ class NetworkNotifications:
         unmatched = kept._replace(
             state=NotificationState.UNMATCHED, tries=tries, note="it belongs to no attempt"
         )
-        counts = may is Standing.COUNTS
         if counts and tries == UNMATCHED_TRIES:
             for part_id in filter(None, (each.part_id for each in notifications)):
                 self._unmatched.count(kept.raw.network, part_id, now)
-        again = next_match(kept.raw.received_at, tries, now) if counts else None
-        if again is None:
+        next_at = next_match(kept.raw.received_at, tries, now) if counts else None
+        if next_at is None:
             log.warning("a notification of network %s belongs to no attempt", kept.raw.network)
             return await self._save_done(unit, unmatched)
         await unit.save_raw_notification(unmatched)
-        await unit.add_job(_reading_job(kept.number, again))
+        await unit.add_job(_new_job(kept.number, next_at))
         return None
 
     async def _record(
@@ -385,15 +384,15 @@ class NetworkNotifications:
             # An SMSC that restarts may give an identifier again, to a message that came later.
             if found is None or attempt is None or raw.received_at < attempt.created_at:
                 return None
-            outcome = await self._report_part(unit, attempt, found.number, report.outcome)
+            outcome = await self._save_part_outcome(unit, attempt, found.number, report.outcome)
             report = report._replace(outcome=outcome)
         else:
-            attempt = await self._matching(unit, raw.network, notification)
+            attempt = await self._find_attempt(unit, raw.network, notification)
         if attempt is not None:
             await self.recorder.record(unit, attempt, report, now)
         return attempt
 
-    async def _report_part(
+    async def _save_part_outcome(
         self, unit: Unit, attempt: Attempt, number: int, outcome: Outcome
     ) -> Outcome:
         """Save the outcome of a part; returns the outcome of the whole message."""
@@ -406,7 +405,7 @@ class NetworkNotifications:
             parts[number] = part._replace(outcome=outcome)
         return together(list(parts.values()))
 
-    async def _matching(
+    async def _find_attempt(
         self, unit: Unit, network: str, notification: Notification
     ) -> Attempt | None:
         """The only attempt at this network that a notification names, or None."""
@@ -419,22 +418,22 @@ class NetworkNotifications:
         return attempt if attempt is not None and attempt.network == network else None
 
 
-def _named_by_address(raw: RawNotification) -> Notification:
+def _from_address(raw: RawNotification) -> Notification:
     """A notification that only has an address, which may name an attempt."""
     return Notification(Outcome.UNKNOWN, attempt_id=raw.path.strip("/"))
 
 
-def _reading_job(number: int, due_at: datetime) -> Job:
+def _new_job(number: int, due_at: datetime) -> Job:
     return Job(due_at, JobKind.READ_NOTIFICATION, NO_SERVICE, str(number))
 
 
-def _written(notification: Notification) -> bytes:
+def _serialise(notification: Notification) -> bytes:
     """A notification of an adapter, as it is stored and shown."""
-    values = {name: getattr(notification, name) for name in _WRITTEN}
+    values = {name: getattr(notification, name) for name in _SAVED_FIELDS}
     return json.dumps({name: value for name, value in values.items() if value}).encode()
 
 
-def _notification_of(body: bytes) -> Notification:
+def _deserialise(body: bytes) -> Notification:
     """The notification that was stored."""
     values = json.loads(body)
     return Notification(**{**values, "outcome": Outcome(values["outcome"])})
@@ -453,18 +452,18 @@ class ExchangeLog:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._noted: deque[Exchange] = deque(maxlen=MOST_WAITING)
-        self._any = asyncio.Event()
+        self._pending: deque[Exchange] = deque(maxlen=MOST_WAITING)
+        self._has_pending = asyncio.Event()
 
     def note(self, exchange: Exchange) -> None:
         """Remember an exchange; never waits and never fails."""
-        self._noted.append(exchange)
-        self._any.set()
+        self._pending.append(exchange)
+        self._has_pending.set()
 
     async def run_forever(self) -> None:
         """Save exchanges soon after they were noted; never returns."""
         while True:
-            await self._any.wait()
+            await self._has_pending.wait()
             await self._clock.pause(TOGETHER_S)
             try:
                 await self.save()
@@ -474,15 +473,15 @@ class ExchangeLog:
 
     async def save(self) -> None:
         """Save all noted exchanges. Raises `StoreError`; then they are kept for the next time."""
-        self._any.clear()
-        noted, self._noted = list(self._noted), deque(maxlen=MOST_WAITING)
-        if not noted:
+        self._has_pending.clear()
+        batch, self._pending = list(self._pending), deque(maxlen=MOST_WAITING)
+        if not batch:
             return
         try:
-            await self._store.run(lambda unit: unit.add_exchanges(noted))
+            await self._store.run(lambda unit: unit.add_exchanges(batch))
         except StoreError:
-            self._noted = deque([*noted, *self._noted], maxlen=MOST_WAITING)
-            self._any.set()
+            self._pending = deque([*batch, *self._pending], maxlen=MOST_WAITING)
+            self._has_pending.set()
             raise
 
 

@@ -13,7 +13,15 @@ from sandbox_sim.ledger import movements
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import Ids, Unit
 from sandbox_sim.production.registry import Networks
-from sandbox_sim.records.attempts import Attempt, Change, Judgement, after_hint, apply, recheck_at
+from sandbox_sim.records.attempts import (
+    Attempt,
+    Change,
+    Judgement,
+    Terms,
+    after_hint,
+    apply,
+    recheck_at,
+)
 from sandbox_sim.records.callbacks import CallbackRecord
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.ledger import LedgerQuery, Overdrawn, Reason
@@ -22,8 +30,6 @@ from sandbox_sim.records.reports import Outcome, Report, status_of
 from sandbox_sim.records.transactions import Status, TransactionRecord
 from sandbox_sim.values.clients import ServiceMode
 
-_LIVE: Final = ServiceMode.PRODUCTION
-
 # More lines than a payment has.
 _MOST_LINES: Final = 1_000
 
@@ -31,16 +37,22 @@ _MOST_LINES: Final = 1_000
 log = logging.getLogger("sandbox_sim.networks")
 
 
-def ask_job(attempt: Attempt) -> Job | None:
+def after_submit(attempt: Attempt, terms: Terms, now: datetime) -> Attempt:
+    """The attempt when its request is sent; the network is asked if no answer comes in time."""
+    next_ask_at = now + terms.timeout + terms.schedule.poll_after
+    return attempt.submitted()._replace(next_ask_at=next_ask_at)
+
+
+def status_query_job(attempt: Attempt) -> Job | None:
     """The job of the next status query, or None."""
     if attempt.next_ask_at is None:
         return None
     return Job(attempt.next_ask_at, JobKind.ASK_NETWORK, attempt.service_id, attempt.id)
 
 
-async def plan_asking(unit: Unit, attempt: Attempt) -> None:
+async def schedule_status_query(unit: Unit, attempt: Attempt) -> None:
     """Add the job of the next status query, if there is one."""
-    job = ask_job(attempt)
+    job = status_query_job(attempt)
     if job is not None:
         await unit.add_job(job)
 
@@ -76,7 +88,7 @@ class OutcomeRecorder:
         await self.save(unit, attempt, judged, now)
         return judged
 
-    async def hint(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
+    async def apply_hint(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
         """Ask for the status at once because of a hint, even if the outcome is final."""
         await self.save(unit, attempt, Judgement(after_hint(attempt, now), Change.NOTHING), now)
 
@@ -85,10 +97,10 @@ class OutcomeRecorder:
         attempt, change = judged
         await unit.save_attempt(attempt)
         if change is Change.ENDED:
-            await self.end(unit, attempt, now)
-            await self.recheck_later(unit, attempt, now)
+            await self._end(unit, attempt, now)
+            await self.schedule_recheck(unit, attempt, now)
         elif change is Change.REVERSED:
-            await self._take_back(unit, attempt, now)
+            await self._reverse(unit, attempt, now)
         elif change is Change.CONTRADICTION:
             suspended = movements.suspended(attempt, now)
             if suspended is not None:
@@ -97,15 +109,15 @@ class OutcomeRecorder:
         elif change is Change.MISMATCH:
             log.error("attempt %s at %s: %s", attempt.id, attempt.network, attempt.mismatch)
         if attempt.next_ask_at != before.next_ask_at:
-            await plan_asking(unit, attempt)
+            await schedule_status_query(unit, attempt)
 
-    async def recheck_later(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
+    async def schedule_recheck(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
         """Add the job that asks for a final outcome again, unless the time for that is over."""
         due = recheck_at(attempt, self.networks.terms(attempt.network), now)
         if due is not None:
             await unit.add_job(Job(due, JobKind.RECHECK_FINAL, attempt.service_id, attempt.id))
 
-    async def end(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
+    async def _end(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
         """End the payment or the message of a final attempt."""
         if attempt.operation is Operation.SMS:
             await _end_message(unit, attempt, now)
@@ -121,30 +133,30 @@ class OutcomeRecorder:
         decided = transaction.moved(status, now)
         # A reversal needs the secret part of the callback address again.
         await unit.save_transaction(decided)
-        await self._call_back(unit, decided, now)
+        await self._add_callback(unit, decided, now)
 
-    async def _take_back(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
+    async def _reverse(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
         """Reverse a payment that was successful: its money, its status, and a callback (D45)."""
         transaction = await transaction_of(unit, attempt)
-        short = await _move_back(unit, attempt, now)
-        if short:
-            doubted = attempt._replace(
-                contradiction=short,
+        shortfall = await _reverse_money(unit, attempt, now)
+        if shortfall:
+            contradicted = attempt._replace(
+                contradiction=shortfall,
                 contradicted_by=Outcome.REVERSED,
                 settled_by="",
                 settled_reason="",
             )
-            await unit.save_attempt(doubted)
-            log.error("attempt %s at %s: %s", attempt.id, attempt.network, short)
+            await unit.save_attempt(contradicted)
+            log.error("attempt %s at %s: %s", attempt.id, attempt.network, shortfall)
         log.warning("attempt %s at %s is %s", attempt.id, attempt.network, attempt.reason)
         if transaction is None or transaction.status is not Status.SUCCESSFUL:
             return
         taken_back = transaction.taken_back(now)
         await unit.save_transaction(taken_back)
-        await self._call_back(unit, taken_back, now)
+        await self._add_callback(unit, taken_back, now)
 
-    async def _call_back(self, unit: Unit, decided: TransactionRecord, now: datetime) -> None:
-        """Plan the callback of any outcome (D31); a refund has none: no client asked for it."""
+    async def _add_callback(self, unit: Unit, decided: TransactionRecord, now: datetime) -> None:
+        """Add the callback of an outcome (D31); a refund has none: no client asked for it."""
         if decided.refund_of is not None:
             return
         callback = self.callback_for(decided, now)._replace(mode=ServiceMode.PRODUCTION)
@@ -170,18 +182,20 @@ async def _move_money(unit: Unit, attempt: Attempt, now: datetime) -> None:
         await unit.add_transfer(posted if succeeded else pending.voided(now))
 
 
-async def _move_back(unit: Unit, attempt: Attempt, now: datetime) -> str:
+async def _reverse_money(unit: Unit, attempt: Attempt, now: datetime) -> str:
     """Post the reversal; returns why its wallet does not cover it, in words, or empty."""
     subject = attempt.network_transaction_id
-    query = LedgerQuery(attempt.service_id, subject=subject, limit=_MOST_LINES, mode=_LIVE)
-    short = ""
+    query = LedgerQuery(
+        attempt.service_id, subject=subject, limit=_MOST_LINES, mode=ServiceMode.PRODUCTION
+    )
+    shortfall = ""
     for reversal in movements.reversals(await unit.ledger_page(query), now):
         try:
             await unit.add_transfer(reversal)
         except Overdrawn as error:
             await unit.add_transfer(movements.uncovered(reversal))
-            short = f"{error}, so the reversal is in suspense"
-    return short
+            shortfall = f"{error}, so the reversal is in suspense"
+    return shortfall
 
 
 async def _end_message(unit: Unit, attempt: Attempt, now: datetime) -> None:

@@ -1,7 +1,7 @@
 """The payment processor of production mode: accept, submit, record. Source: D14, D32, D39.
 
-1. accept, one unit of work: the transaction, its hold, its attempt and the job that asks for the
-   outcome are committed. The first attempt counts as submitted from here on.
+1. accept, one unit of work: the transaction, its pending transfer, its attempt and the job that
+   asks for the outcome are committed. The first attempt counts as submitted from here on.
 2. submit, outside any unit: the request goes to the network, at most once.
 3. record, one unit of work: the answer of the network is saved. If the store is unavailable, the
    client gets 202, and the job of step 1 asks for the outcome.
@@ -25,9 +25,13 @@ from typing import Final, NamedTuple
 from sandbox_sim.ledger import movements
 from sandbox_sim.operations import Operation
 from sandbox_sim.payments.submit import PaymentDecision, PaymentRequest
-from sandbox_sim.ports import Clock, Ids, Store, StoreError, Unit
+from sandbox_sim.ports import Clock, Ids, RunningTasks, Store, StoreError, Unit
 from sandbox_sim.ports.network import SubmitRequest, SubmitResult
-from sandbox_sim.production.outcome_recorder import OutcomeRecorder, plan_asking
+from sandbox_sim.production.outcome_recorder import (
+    OutcomeRecorder,
+    after_submit,
+    schedule_status_query,
+)
 from sandbox_sim.production.registry import ConfiguredNetwork, Networks
 from sandbox_sim.records.attempts import Attempt, Change
 from sandbox_sim.records.ledger import LedgerLine, Overdrawn
@@ -38,23 +42,23 @@ from sandbox_sim.values.response_codes import Code, Reply
 from sandbox_sim.values.vocabulary import PaymentOption
 
 
-def written(request: SubmitRequest) -> str:
-    """The request as JSON."""
+def request_as_json(request: SubmitRequest) -> str:
+    """The request as JSON, without a card number."""
     if request.payment_mode == PaymentOption.CARD:
         request = replace(request, party="")
     values = asdict(request)
     return json.dumps({**values, "amount": str(request.amount)})
 
 
-def read(document: str) -> SubmitRequest | None:
+def request_from_json(document: str) -> SubmitRequest | None:
     """The saved request, to send again; None if it was not saved, or only in part."""
     if not document:
         return None
     values = json.loads(document)
     values.update(amount=Decimal(values["amount"]), operation=Operation(values["operation"]))
     request = SubmitRequest(**values)
-    is_whole = bool(request.party) or request.operation is Operation.CARD
-    return replace(request, repeated=True) if is_whole else None
+    is_complete = bool(request.party) or request.operation is Operation.CARD
+    return replace(request, repeated=True) if is_complete else None
 
 
 _RULE: Final = "D39"
@@ -68,12 +72,12 @@ log = logging.getLogger("sandbox_sim.networks")
 class _UnsentRequest(NamedTuple):
     """A request that is saved and still has to be sent.
 
-    following: the networks to try if it does not reach this one.
+    fallbacks: the networks to try if it does not reach this one.
     """
 
     attempt: Attempt
     request: SubmitRequest
-    following: Sequence[ConfiguredNetwork]
+    fallbacks: Sequence[ConfiguredNetwork]
 
 
 @dataclass(eq=False, repr=False)
@@ -87,7 +91,7 @@ class NetworkProcessor:
     recorder: OutcomeRecorder
 
     def __post_init__(self) -> None:
-        self._tasks: set[asyncio.Task[Reply]] = set()
+        self._tasks = RunningTasks()
 
     async def process(self, unit: Unit, request: PaymentRequest) -> PaymentDecision:
         """Accept a payment: save its transaction, what it spends and its attempt, or reject it."""
@@ -104,14 +108,14 @@ class NetworkProcessor:
         if not usable:
             log.error("a payment of service %d fails: %s", payment.service_id, problem)
             return Reply(Code.SERVER_ERROR, "D32", problem)
-        sending = self._sending(request, usable, 1, request.received_at)
-        spending = movements.spending(sending.attempt)
+        unsent = self._new_attempt(request, usable, 1, request.received_at)
+        spending = movements.spending(unsent.attempt)
         number = 0
         try:
             if spending is not None:
                 number = await unit.add_transfer(spending)
         except Overdrawn:
-            wallet = sending.attempt.spends
+            wallet = unsent.attempt.spends
             why = f"less than {payment.amount} is available in the {wallet} wallet"
             return Reply(Code.INSUFFICIENT_BALANCE, _RULE, why)
         started = TransactionRecord.start(
@@ -128,9 +132,9 @@ class NetworkProcessor:
                 pending = LedgerLine(number, spending)
                 await unit.add_transfer(pending.voided(request.received_at))
             return _DUPLICATE
-        await unit.add_attempt(sending.attempt, written(sending.request))
-        await plan_asking(unit, sending.attempt)
-        return partial(self._send, request, sending)
+        await unit.add_attempt(unsent.attempt, request_as_json(unsent.request))
+        await schedule_status_query(unit, unsent.attempt)
+        return partial(self._send, request, unsent)
 
     async def close(self, grace: float) -> None:
         """Wait for the submits under way, for `grace` seconds at most."""
@@ -158,9 +162,9 @@ class NetworkProcessor:
             return (), f"no route leads to a network for {payment.operation} and nw {payment.nw}"
         usable, problems = [], []
         for each in candidates:
-            asked = self._request(request, each, "", "")
-            objection = each.network.capabilities.objection(asked)
-            if objection is None and self.networks.holds_back(each.name):
+            submit = self._request(request, each, "", "")
+            objection = each.network.capabilities.objection(submit)
+            if objection is None and self.networks.is_blocked(each.name):
                 objection = "its circuit breaker is open"
             if objection is None:
                 usable.append(each)
@@ -178,7 +182,7 @@ class NetworkProcessor:
         ]
         return problems[0] if problems and all(problems) else None
 
-    def _sending(
+    def _new_attempt(
         self,
         request: PaymentRequest,
         usable: Sequence[ConfiguredNetwork],
@@ -186,27 +190,25 @@ class NetworkProcessor:
         now: datetime,
     ) -> _UnsentRequest:
         """A new attempt at the first of these networks."""
-        to, *following = usable
+        first, *fallbacks = usable
         payment, attempt_id = request.payment, self.ids.token()
-        takes_ours = to.network.capabilities.reference_is_transaction_id and number == 1
-        reference = payment.transaction_id if takes_ours else self.ids.uuid()
-        asked = self._request(request, to, attempt_id, reference)
-        attempt = asked.attempt(to.name, request.network_transaction_id, number, now)._replace(
+        capabilities = first.network.capabilities
+        uses_transaction_id = capabilities.reference_is_transaction_id and number == 1
+        reference = payment.transaction_id if uses_transaction_id else self.ids.uuid()
+        submit = self._request(request, first, attempt_id, reference)
+        attempt = submit.attempt(first.name, request.network_transaction_id, number, now)._replace(
             currency=payment.currency_code,
-            next_ask_at=now + to.terms.timeout + to.terms.schedule.poll_after,
-            sent_currency="" if asked.currency == payment.currency_code else asked.currency,
+            sent_currency="" if submit.currency == payment.currency_code else submit.currency,
             refund_of="" if request.refund is None else request.refund.of,
         )
-        return _UnsentRequest(attempt.submitted(), asked, following)
+        return _UnsentRequest(after_submit(attempt, first.terms, now), submit, fallbacks)
 
     def _request(
-        self, request: PaymentRequest, to: ConfiguredNetwork, attempt_id: str, reference: str
+        self, request: PaymentRequest, target: ConfiguredNetwork, attempt_id: str, reference: str
     ) -> SubmitRequest:
         payment, details = request.payment, request.details
-        capabilities = to.network.capabilities
-        address = (
-            f"{request.public_address()}/_networks/{to.name}/{attempt_id}" if attempt_id else ""
-        )
+        capabilities = target.network.capabilities
+        path = f"/_networks/{target.name}/{attempt_id}"
         return SubmitRequest(
             attempt_id=attempt_id,
             reference=reference,
@@ -220,68 +222,67 @@ class NetworkProcessor:
             payment_mode=payment.payment_mode,
             description=payment.reference,
             request_time=details.request_time,
-            notification_url=address,
+            notification_url=f"{request.public_address()}{path}" if attempt_id else "",
             nickname=details.nickname,
             currency_val=details.currency_val,
             landing_page=payment.landing_page,
         )
 
-    async def _send(self, request: PaymentRequest, sending: _UnsentRequest) -> Reply:
+    async def _send(self, request: PaymentRequest, unsent: _UnsentRequest) -> Reply:
         """Submit and record in a task that outlives the request."""
-        task = asyncio.create_task(self._submit(request, sending))
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task = self._tasks.start(self._submit(request, unsent))
+        task.add_done_callback(_log_failure)
         return await asyncio.shield(task)
 
-    def _ended(self, task: "asyncio.Task[Reply]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a submit was not recorded", exc_info=task.exception())
-
-    async def _submit(self, request: PaymentRequest, sending: _UnsentRequest) -> Reply:
+    async def _submit(self, request: PaymentRequest, unsent: _UnsentRequest) -> Reply:
         while True:
-            result = await self.networks.submit(sending.attempt.network, sending.request)
+            result = await self.networks.submit(unsent.attempt.network, unsent.request)
             try:
-                recorded = await self.store.run(partial(self._record, request, sending, result))
+                recorded = await self.store.run(partial(self._record, request, unsent, result))
             except StoreError as error:
-                name = sending.attempt.id
+                name = unsent.attempt.id
                 log.error("the answer to attempt %s is not recorded: %s", name, error)  # noqa: TRY400
-                return _accepted(sending.attempt, replace(result, redirect_url=""))
+                return _accepted_reply(unsent.attempt, replace(result, redirect_url=""))
             if isinstance(recorded, Attempt):
-                return _answer(recorded, result)
-            sending = recorded
+                return _reply(recorded, result)
+            unsent = recorded
 
     async def _record(
-        self, request: PaymentRequest, sending: _UnsentRequest, result: SubmitResult, unit: Unit
+        self, request: PaymentRequest, unsent: _UnsentRequest, result: SubmitResult, unit: Unit
     ) -> Attempt | _UnsentRequest:
         """Record the result of a submit; returns the attempt, or a request to another network."""
-        attempt = await unit.attempt(sending.attempt.id)
+        attempt = await unit.attempt(unsent.attempt.id)
         if attempt is None:
-            raise StoreError(f"attempt {sending.attempt.id} no longer exists")
+            raise StoreError(f"attempt {unsent.attempt.id} no longer exists")
         now = self.clock.now()
         judged = self.recorder.judge(attempt, result.report, now)
         not_sent = judged.change is Change.ENDED and judged.attempt.outcome is Outcome.NOT_SENT
-        if not not_sent or not sending.following:
+        if not not_sent or not unsent.fallbacks:
             await self.recorder.save(unit, attempt, judged, now)
             return judged.attempt
         await unit.save_attempt(judged.attempt)
-        again = self._sending(request, sending.following, attempt.number + 1, now)
-        await unit.add_attempt(again.attempt, written(again.request))
-        await plan_asking(unit, again.attempt)
-        return again
+        next_unsent = self._new_attempt(request, unsent.fallbacks, attempt.number + 1, now)
+        await unit.add_attempt(next_unsent.attempt, request_as_json(next_unsent.request))
+        await schedule_status_query(unit, next_unsent.attempt)
+        return next_unsent
 
 
-def _answer(attempt: Attempt, result: SubmitResult) -> Reply:
+def _log_failure(task: "asyncio.Task[Reply]") -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.error("a submit was not recorded", exc_info=task.exception())
+
+
+def _reply(attempt: Attempt, result: SubmitResult) -> Reply:
     """The reply to the client after a submit."""
     why = f"network {attempt.network}: {result.reason or result.outcome}"
     if attempt.outcome is Outcome.NOT_SENT:
         return Reply(Code.SERVER_ERROR, _RULE, f"not sent; {why}")
     if attempt.outcome is Outcome.REFUSED:
         return Reply(result.code, _RULE, why, result.reason or None)
-    return _accepted(attempt, result)
+    return _accepted_reply(attempt, result)
 
 
-def _accepted(attempt: Attempt, result: SubmitResult) -> Reply:
+def _accepted_reply(attempt: Attempt, result: SubmitResult) -> Reply:
     why = f"network {attempt.network}: {result.reason or attempt.outcome}"
     if attempt.operation is Operation.CARD and result.redirect_url:
         fields = {"redirect_url": result.redirect_url}

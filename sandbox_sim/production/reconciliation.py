@@ -74,7 +74,7 @@ class OurAttempt(NamedTuple):
     brings_money: bool = False
 
 
-class Do(StrEnum):
+class Action(StrEnum):
     """What a person should do about a row."""
 
     SETTLE = "settle"  # decide what is open here
@@ -85,7 +85,7 @@ class Do(StrEnum):
 class NextStep(NamedTuple):
     """What to do about a row, and how, in words."""
 
-    do: Do
+    do: Action
     how: str
 
 
@@ -112,12 +112,12 @@ class Reconciliation(NamedTuple):
     not_taken_back: the reversals of payments that are successful or unknown here.
     """
 
-    matched: Sequence[Pair]
-    taken_back: Sequence[Pair]
-    different: Sequence[Pair]
-    missing_here: Sequence[Unmatched]
-    not_taken_back: Sequence[Unmatched]
-    missing_there: Sequence[OurAttempt]
+    matched: list[Pair]
+    taken_back: list[Pair]
+    different: list[Pair]
+    missing_here: list[Unmatched]
+    not_taken_back: list[Unmatched]
+    missing_there: list[OurAttempt]
 
     @property
     def agrees(self) -> bool:
@@ -147,61 +147,55 @@ class _Comparison:
     def __init__(self, rows: Sequence[StatementRow], attempts: Sequence[OurAttempt]) -> None:
         self._rows = rows
         self._attempts = attempts
-        self._named: dict[str, list[OurAttempt]] = defaultdict(list)
+        self._by_identifier: dict[str, list[OurAttempt]] = defaultdict(list)
         for attempt in attempts:
             for name in {attempt.reference, attempt.network_id, attempt.transaction_id}:
-                self._named[name].append(attempt)
-        self._of = {row.line: self._candidates(row) for row in rows}
+                self._by_identifier[name].append(attempt)
+        self._candidates_by_line = {row.line: self._candidates(row) for row in rows}
         # The attempts that have a row with an amount below zero.
         self._below_zero = {
-            each.id for row in rows if row.amount < 0 for each in self._of[row.line]
+            each.id for row in rows if row.amount < 0 for each in self._candidates_by_line[row.line]
         }
         self._is_reversal = {row.line: self._reverses(row) for row in rows}
         reversals = [row for row in rows if self._is_reversal[row.line]]
-        self._taken_back = {each.id for row in reversals for each in self._of[row.line]}
+        self._taken_back = {
+            each.id for row in reversals for each in self._candidates_by_line[row.line]
+        }
         # The line that each attempt, and the reversal of each, was found in.
-        self._used: dict[tuple[str, bool], int] = {}
+        self._matched_lines: dict[tuple[str, bool], int] = {}
 
     def result(self) -> Reconciliation:
-        matched: list[Pair] = []
-        taken_back: list[Pair] = []
-        different: list[Pair] = []
-        missing_here: list[Unmatched] = []
-        not_taken_back: list[Unmatched] = []
+        found = Reconciliation([], [], [], [], [], [])
         for row in self._rows:
             is_reversal = self._is_reversal[row.line]
-            free = self._free(row, is_reversal=is_reversal)
-            if not free:
-                into = not_taken_back if is_reversal else missing_here
-                into.append(self._unmatched(row, is_reversal=is_reversal))
+            candidates = self._unmatched_candidates(row)
+            if not candidates:
+                into = found.not_taken_back if is_reversal else found.missing_here
+                into.append(self._unmatched(row))
                 continue
-            same = [each for each in free if _agrees(row, each)]
-            attempt = (same or free)[0]
-            self._used[attempt.id, is_reversal] = row.line
-            back = is_reversal or attempt.outcome not in _CARRIED_OUT
-            agreeing = taken_back if back else matched
-            (agreeing if same else different).append(Pair(row, attempt))
-        return Reconciliation(
-            matched, taken_back, different, missing_here, not_taken_back, self._missing_there()
-        )
-
-    def _missing_there(self) -> Sequence[OurAttempt]:
-        named = {attempt_id for attempt_id, _ in self._used}
-        return [
+            agreeing = [each for each in candidates if _agrees(row, each)]
+            attempt = (agreeing or candidates)[0]
+            self._matched_lines[attempt.id, is_reversal] = row.line
+            is_back = is_reversal or attempt.outcome not in _CARRIED_OUT
+            same = found.taken_back if is_back else found.matched
+            (same if agreeing else found.different).append(Pair(row, attempt))
+        with_row = {attempt_id for attempt_id, _ in self._matched_lines}
+        found.missing_there.extend(
             each
             for each in self._attempts
-            if each.in_period and each.outcome in _CARRIED_OUT and each.id not in named
-        ]
+            if each.in_period and each.outcome in _CARRIED_OUT and each.id not in with_row
+        )
+        return found
 
     def _candidates(self, row: StatementRow) -> list[OurAttempt]:
         for name in (row.reference, row.network_id, row.transaction_id):
-            if name and name in self._named:
-                return self._named[name]
+            if name and name in self._by_identifier:
+                return self._by_identifier[name]
         return []
 
     def _reverses(self, row: StatementRow) -> bool:
         """Whether a row is the reversal of a payment."""
-        found = self._of[row.line]
+        found = self._candidates_by_line[row.line]
         brings_money = any(each.brings_money for each in found)
         if any(word in row.word for word in _REVERSAL_WORDS):
             return True
@@ -211,36 +205,38 @@ class _Comparison:
             return brings_money
         return not brings_money and any(each.id in self._below_zero for each in found)
 
-    def _free(self, row: StatementRow, *, is_reversal: bool) -> list[OurAttempt]:
+    def _unmatched_candidates(self, row: StatementRow) -> list[OurAttempt]:
         """The attempts that fit a row and that no earlier row matches."""
-        free = []
-        for each in self._of[row.line]:
+        is_reversal = self._is_reversal[row.line]
+        unmatched = []
+        for each in self._candidates_by_line[row.line]:
             # A failure here and a reversal by the network agree: no money moved.
             undone = each.outcome not in {*_OPEN, SUCCEEDED}
             carried_out = each.outcome in _CARRIED_OUT
             reversed_too = undone and each.id in self._taken_back
             fits = undone if is_reversal else carried_out or reversed_too
-            if fits and (each.id, is_reversal) not in self._used:
-                free.append(each)
-        return free
+            if fits and (each.id, is_reversal) not in self._matched_lines:
+                unmatched.append(each)
+        return unmatched
 
-    def _unmatched(self, row: StatementRow, *, is_reversal: bool) -> Unmatched:
-        found = self._of[row.line]
+    def _unmatched(self, row: StatementRow) -> Unmatched:
+        is_reversal = self._is_reversal[row.line]
+        found = self._candidates_by_line[row.line]
         if not found:
             here = "no payment with this reference"
             how = "ask the network what it is; it may belong to another account or gateway"
-            return Unmatched(row, here, NextStep(Do.ASK, how))
+            return Unmatched(row, here, NextStep(Action.ASK, how))
         attempt = found[-1]
-        before = self._used.get((attempt.id, is_reversal))
+        before = self._matched_lines.get((attempt.id, is_reversal))
         if before is not None:
             here = f"the statement already has it in line {before}"
             how = "ask the network whether it moved the money twice"
-            return Unmatched(row, here, NextStep(Do.ASK, how))
+            return Unmatched(row, here, NextStep(Action.ASK, how))
         here = f"it is {attempt.outcome} here"
         if is_reversal:
             ask = f"sandbox-sim transactions ask {_name(attempt)}"
             how = f"{ask}: the reversal is recorded once the network confirms it"
-            return Unmatched(row, here, NextStep(Do.ASK, how))
+            return Unmatched(row, here, NextStep(Action.ASK, how))
         return Unmatched(row, here, _about_missing_here(row, attempt))
 
 
@@ -252,9 +248,9 @@ def _about_missing_here(row: StatementRow, attempt: OurAttempt) -> NextStep:
         if row.network_id and not attempt.network_id:
             why += f" --network-id {row.network_id}"
         how = f"{ask}; if it stays undecided, sandbox-sim transactions settle {name} 000 {why}"
-        return NextStep(Do.SETTLE, how)
+        return NextStep(Action.SETTLE, how)
     how = f"{ask}: its success goes to suspense; then sandbox-sim ledger resolve {name}"
-    return NextStep(Do.RESOLVE, how)
+    return NextStep(Action.RESOLVE, how)
 
 
 def about_difference(pair: Pair) -> NextStep:
@@ -263,7 +259,7 @@ def about_difference(pair: Pair) -> NextStep:
         f"sandbox-sim transactions ask {_name(pair.attempt)}; if the statement is right, correct "
         "the books with sandbox-sim ledger adjust"
     )
-    return NextStep(Do.RESOLVE, how)
+    return NextStep(Action.RESOLVE, how)
 
 
 def about_missing_there(attempt: OurAttempt) -> NextStep:
@@ -272,7 +268,7 @@ def about_missing_there(attempt: OurAttempt) -> NextStep:
         f"sandbox-sim transactions ask {_name(attempt)}, and look at the next statement if it is "
         "from its last day; then ask the network"
     )
-    return NextStep(Do.ASK, how)
+    return NextStep(Action.ASK, how)
 
 
 def _name(attempt: OurAttempt) -> str:
@@ -296,7 +292,7 @@ COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "type": ("transaction type",),
 }
 
-_NAMES: Final = ("reference", "network_id", "transaction_id")
+_IDENTIFIERS: Final = ("reference", "network_id", "transaction_id")
 
 # The statuses of payments that the network has not carried out.
 _NOT_CARRIED_OUT: Final = frozenset(
@@ -323,20 +319,20 @@ class NetworkStatement(NamedTuple):
 
 
 def read_statement(
-    text: TextIO, named: Mapping[str, str], *, minor: bool, dated: bool
+    text: TextIO, column_names: Mapping[str, str], *, in_minor_units: bool, needs_days: bool
 ) -> NetworkStatement:
     """Read a statement.
 
-    named: the column names that the user gave, by field.
-    minor: whether amounts are in the smallest unit, such as pesewas.
-    dated: whether the days are needed.
+    column_names: the column names that the user gave, by field.
+    in_minor_units: whether amounts are in the smallest unit, such as pesewas.
+    needs_days: whether the days are needed.
 
     Raises:
         BadStatement: it is not CSV, a column is missing, or a value cannot be read.
     """
     first = text.readline()
     delimiter = ";" if first.count(";") > first.count(",") else ","
-    places = _places(next(csv.reader([first], delimiter=delimiter), []), named)
+    places = _column_indexes(next(csv.reader([first], delimiter=delimiter), []), column_names)
     rows, days, left_out = [], [], 0
     for line, cells in _lines(text, delimiter):
         values = {
@@ -345,8 +341,8 @@ def read_statement(
         if values.get("status", "").lower() in _NOT_CARRIED_OUT:
             left_out += 1
             continue
-        rows.append(_row(line, values, minor=minor))
-        if dated and values.get("at"):
+        rows.append(_row(line, values, in_minor_units=in_minor_units))
+        if needs_days and values.get("at"):
             days.append(_day(line, values["at"]))
     return NetworkStatement(rows, days, left_out)
 
@@ -362,13 +358,13 @@ def _lines(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, Sequence[
         raise BadStatement(f"line {reader.line_num + 1}: {error}") from None
 
 
-def _places(header: Sequence[str], named: Mapping[str, str]) -> Mapping[str, int]:
+def _column_indexes(header: Sequence[str], column_names: Mapping[str, str]) -> Mapping[str, int]:
     """The index of the column of each field. Raises `BadStatement` if a needed one is missing."""
-    names = [_plain(name) for name in header]
+    names = [_normalized(name) for name in header]
     places = {}
     for field, others in COLUMNS.items():
-        given = named.get(field)
-        for name in (field, *others) if given is None else (_plain(given),):
+        given = column_names.get(field)
+        for name in (field, *others) if given is None else (_normalized(given),):
             if name in names:
                 places[field] = names.index(name)
                 break
@@ -376,7 +372,7 @@ def _places(header: Sequence[str], named: Mapping[str, str]) -> Mapping[str, int
             if given is not None:
                 listed = ", ".join(filter(None, map(str.strip, header)))
                 raise BadStatement(f"there is no column {given!r}; the columns are {listed}")
-    if "amount" not in places or not places.keys() & set(_NAMES):
+    if "amount" not in places or not places.keys() & set(_IDENTIFIERS):
         raise BadStatement(
             "the first line of the statement must name its columns, with amount and at least one "
             "of reference, network_id and transaction_id; map other names, such as --column "
@@ -385,17 +381,17 @@ def _places(header: Sequence[str], named: Mapping[str, str]) -> Mapping[str, int
     return places
 
 
-def _plain(name: str) -> str:
+def _normalized(name: str) -> str:
     name = name.strip().lower()
     return name if name in COLUMNS else " ".join(name.replace("_", " ").split())
 
 
-def _row(line: int, values: Mapping[str, str], *, minor: bool) -> StatementRow:
-    if not any(values.get(name) for name in _NAMES):
+def _row(line: int, values: Mapping[str, str], *, in_minor_units: bool) -> StatementRow:
+    if not any(values.get(name) for name in _IDENTIFIERS):
         raise BadStatement(f"line {line}: reference, network_id and transaction_id are missing")
     currency = values.get("currency", "")
     amount = _amount(line, values.get("amount", ""))
-    if minor:
+    if in_minor_units:
         amount = amount.scaleb(-decimals_of(currency or DEFAULT_CURRENCY))
     return StatementRow(
         line,

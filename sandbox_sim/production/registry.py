@@ -33,9 +33,9 @@ from sandbox_sim.ports.network import (
     SubmitRequest,
     SubmitResult,
 )
-from sandbox_sim.ports.tasks import NotEnded, ended_within
+from sandbox_sim.ports.tasks import NotEnded, result_within
 from sandbox_sim.production.circuit_breaker import Breaker
-from sandbox_sim.production.routing import NetworkRoute, fitting
+from sandbox_sim.production.routing import NetworkRoute, matching_networks
 from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.reports import Outcome
 
@@ -79,9 +79,9 @@ class AdapterCalls:
             why = f"{len(self._abandoned)} calls into its adapter have not ended"
             raise NoResult(f"network {self._network} is not called: {why}", was_called=False)
         name, seconds = f"{method} at network {self._network}", timeout_s + MARGIN_S
-        task = asyncio.create_task(_awaited(work), name=name)
+        task = asyncio.create_task(_as_coroutine(work), name=name)
         try:
-            return await ended_within(task, seconds, self._clock)
+            return await result_within(task, seconds, self._clock)
         except NotEnded:
             end = "" if task.done() else "; it ignores its cancellation and is abandoned"
             log.error("%s gave no result in %g s%s", name, seconds, end)  # noqa: TRY400
@@ -93,7 +93,7 @@ class AdapterCalls:
                 task.add_done_callback(self._abandoned.discard)
 
 
-async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
+async def _as_coroutine(work: Callable[[], Awaitable[T]]) -> T:
     return await work()
 
 
@@ -173,9 +173,9 @@ class Networks:
 
     def candidates(self, operation: Operation, nw: str) -> Sequence[ConfiguredNetwork]:
         """The networks to try for a payment, in the order of the routes."""
-        return [self.by_name[name] for name in fitting(self.routes, operation, nw)]
+        return [self.by_name[name] for name in matching_networks(self.routes, operation, nw)]
 
-    def holds_back(self, name: str) -> bool:
+    def is_blocked(self, name: str) -> bool:
         """Whether the circuit breaker of a network holds submits back now."""
         _, admitted = self._breakers[name].admit(self._clock.now())
         return not admitted
@@ -199,12 +199,12 @@ class Networks:
             reason = f"the circuit breaker of network {name} is open"
             result = SubmitResult(Outcome.NOT_SENT, reason=reason, network_fault=True)
         else:
-            result = await self._submitted(name, request)
-            self._note(name, result, is_probe=breaker.is_open)
+            result = await self._call_submit(name, request)
+            self._update_breaker(name, result, is_probe=breaker.is_open)
         self._submits[name][result.outcome] += 1
         return result
 
-    async def _submitted(self, name: str, request: SubmitRequest) -> SubmitResult:
+    async def _call_submit(self, name: str, request: SubmitRequest) -> SubmitResult:
         network = self.by_name[name].network
         within = network.capabilities.submit_within or self.terms(name).timeout
         work = partial(network.submit, request)
@@ -218,7 +218,7 @@ class Networks:
             reason = "the adapter failed; the log has the traceback"
             return SubmitResult(Outcome.UNKNOWN, reason=reason, network_fault=True)
 
-    def _note(self, name: str, result: SubmitResult, *, is_probe: bool) -> None:
+    def _update_breaker(self, name: str, result: SubmitResult, *, is_probe: bool) -> None:
         """Change the present breaker by the result of a submit; others may have ended meanwhile."""
         breaker = self._breakers[name]
         if result.network_fault:

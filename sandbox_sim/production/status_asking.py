@@ -21,8 +21,8 @@ from sandbox_sim.ports import Clock, Store, StoreError, Unit
 from sandbox_sim.ports.network import StatusQuery, StatusResult, SubmitRequest, SubmitResult
 from sandbox_sim.production import processor
 from sandbox_sim.production.background_jobs import BackgroundJobs
-from sandbox_sim.production.decisions import CannotAsk, words_of
-from sandbox_sim.production.outcome_recorder import OutcomeRecorder
+from sandbox_sim.production.decisions import CannotAsk, describe_answer
+from sandbox_sim.production.outcome_recorder import OutcomeRecorder, after_submit
 from sandbox_sim.production.registry import Networks
 from sandbox_sim.records.attempts import (
     LONGEST_PAUSE,
@@ -38,9 +38,9 @@ from sandbox_sim.records.attempts import (
 from sandbox_sim.records.jobs import Job, JobKind
 
 # How often it is checked, in real time, whether the machine's clock was set back, and by how much.
-CLOCK_CHECKED_EACH_S: Final = 5.0
+CLOCK_CHECK_INTERVAL_S: Final = 5.0
 
-SET_BACK: Final = timedelta(minutes=1)
+LEAST_SET_BACK: Final = timedelta(minutes=1)
 
 
 log = logging.getLogger("sandbox_sim.networks")
@@ -66,16 +66,16 @@ class StatusAsking:
         """
         began = self._boot_time()
         while True:
-            await self.clock.wait_at_most(asyncio.Event(), CLOCK_CHECKED_EACH_S)
+            await self.clock.wait_at_most(asyncio.Event(), CLOCK_CHECK_INTERVAL_S)
             back = began - self._boot_time()
-            if back >= SET_BACK:
+            if back >= LEAST_SET_BACK:
                 log.error(
                     "the clock of the machine was set back by %s: what was planned before waits up "
                     "to that long, status queries for an hour at most; see transactions list",
                     timedelta(seconds=round(back.total_seconds())),
                 )
                 try:
-                    await self.bring_back()
+                    await self.reschedule_late_queries()
                 except StoreError as error:
                     log.error("status queries wait for the store: %s", error)  # noqa: TRY400
                     continue
@@ -85,7 +85,7 @@ class StatusAsking:
         """When real time was 0; it changes only if the machine's clock is set."""
         return self.clock.machine_now() - timedelta(seconds=self.clock.monotonic())
 
-    async def bring_back(self) -> None:
+    async def reschedule_late_queries(self) -> None:
         """Bring status queries forward that are later than any schedule allows.
 
         Earlier releases accepted any time that a network named, such as the year 2099, and the
@@ -94,9 +94,9 @@ class StatusAsking:
         late = self.clock.now() + LONGEST_PAUSE
         jobs = await self.store.run(lambda unit: unit.jobs_after(late))
         for attempt_id in {each.subject for each in jobs if each.kind is JobKind.ASK_NETWORK}:
-            await self.store.run(partial(self._bring_back, attempt_id))
+            await self.store.run(partial(self._reschedule_if_late, attempt_id))
 
-    async def _bring_back(self, attempt_id: str, unit: Unit) -> None:
+    async def _reschedule_if_late(self, attempt_id: str, unit: Unit) -> None:
         attempt, now = await unit.attempt(attempt_id), self.clock.now()
         if attempt is None or not attempt.is_open or attempt.next_ask_at is None:
             return
@@ -109,7 +109,7 @@ class StatusAsking:
         """Ask for the status of an attempt; None if that is not possible. Does not save it."""
         if not self._can_ask(attempt):
             return None
-        return await self.networks.status(attempt.network, _query(attempt))
+        return await self.networks.status(attempt.network, _status_query(attempt))
 
     async def ask_by_hand(self, network_transaction_id: str, service_id: int | None) -> str | None:
         """Ask the network of a transaction now and save its answer; returns it in words.
@@ -124,11 +124,11 @@ class StatusAsking:
         result = await self.ask_now(attempt)
         if result is None:
             raise CannotAsk(
-                f"{words_of(attempt.network, None)}: it has no status query, or is not configured. "
-                f"Look for reference {attempt.reference} in its own list, and settle"
+                f"{describe_answer(attempt.network, None)}: it has no status query, or is not "
+                f"configured. Look for reference {attempt.reference} in its own list, and settle"
             )
         await self.store.run(partial(self._record_by_hand, attempt.id, result))
-        return words_of(attempt.network, result.report)
+        return describe_answer(attempt.network, result.report)
 
     async def _record_by_hand(self, attempt_id: str, result: StatusResult, unit: Unit) -> None:
         attempt = await unit.attempt(attempt_id)
@@ -138,8 +138,7 @@ class StatusAsking:
     async def record(self, unit: Unit, before: Attempt, result: StatusResult) -> Judgement:
         """Save the status of an attempt that was read in this unit."""
         now = self.clock.now()
-        judged = self.recorder.judge(before, result.report, now)
-        judged = self._as_late_as_asked(judged, result, now)
+        judged = self._judge(before, result, now)
         await self.recorder.save(unit, before, judged, now)
         return judged
 
@@ -149,13 +148,13 @@ class StatusAsking:
         if attempt is None or not self._can_ask(attempt):
             await self.store.run(partial(self._end_recheck, job, attempt))
             return
-        result = await self.networks.status(attempt.network, _query(attempt))
+        result = await self.networks.status(attempt.network, _status_query(attempt))
         await self.store.run(partial(self._record_recheck, job, result))
 
     async def _end_recheck(self, job: Job, attempt: Attempt | None, unit: Unit) -> None:
         """End a job that cannot ask; another server may have the network, until the next is due."""
         await unit.finish(job)
-        if attempt is None or attempt.decided_at is None or self._knows(attempt):
+        if attempt is None or attempt.decided_at is None or self._has_network(attempt):
             return
         later, began = self.clock.now() + LONGEST_PAUSE, attempt.decided_at
         if (later - began) // RECHECKED_EACH == (job.due_at - began) // RECHECKED_EACH:
@@ -168,22 +167,22 @@ class StatusAsking:
             return
         now = self.clock.now()
         judged = await self.recorder.record(unit, attempt, result.report, now)
-        await self.recorder.recheck_later(unit, judged.attempt, now)
+        await self.recorder.schedule_recheck(unit, judged.attempt, now)
 
     async def _ask(self, job: Job) -> None:
         attempt = await self.store.run(partial(self._attempt_to_ask, job))
         if attempt is None:
             return
-        result = await self.networks.status(attempt.network, _query(attempt))
-        again = await self.store.run(partial(self._record, job, result))
-        if again is None:
+        result = await self.networks.status(attempt.network, _status_query(attempt))
+        repeat = await self.store.run(partial(self._record, job, result))
+        if repeat is None:
             return
         # If this process dies before the answer to the repeat is recorded, or the commit took too
         # long, the job that was added together with the repeat asks for the outcome.
         if self.clock.now() >= repeats_end_at(attempt, self.networks.terms(attempt.network)):
             log.warning("attempt %s is not repeated: the store took too long", attempt.id)
             return
-        answer = await self.networks.submit(attempt.network, again)
+        answer = await self.networks.submit(attempt.network, repeat)
         await self.store.run(partial(self._record_repeat, attempt.id, answer))
 
     async def _attempt_to_ask(self, job: Job, unit: Unit) -> Attempt | None:
@@ -194,25 +193,25 @@ class StatusAsking:
             return None
         if not self._can_ask(attempt):
             await unit.finish(job)
-            if not self._knows(attempt):
-                await self._leave_to_another(unit, attempt)
+            if not self._has_network(attempt):
+                await self._requeue_for_other_server(unit, attempt)
             return None
         if not attempt.is_open:
             # A hint that comes from now on needs another query.
             await unit.save_attempt(attempt._replace(asked_at=self.clock.now()))
         return attempt
 
-    async def _leave_to_another(self, unit: Unit, attempt: Attempt) -> None:
+    async def _requeue_for_other_server(self, unit: Unit, attempt: Attempt) -> None:
         """Plan the query again, for a server that has the network of the attempt."""
         now, schedule = self.clock.now(), self.networks.terms(attempt.network).schedule
         later = schedule.next_ask(attempt.created_at, attempt.polls, now, 0.0)
-        again = Judgement(attempt._replace(next_ask_at=later), Change.NOTHING)
-        await self.recorder.save(unit, attempt, again, now)
+        postponed = Judgement(attempt._replace(next_ask_at=later), Change.NOTHING)
+        await self.recorder.save(unit, attempt, postponed, now)
 
     def _can_ask(self, attempt: Attempt) -> bool:
-        return self._knows(attempt) and self.networks.terms(attempt.network).has_status
+        return self._has_network(attempt) and self.networks.terms(attempt.network).has_status
 
-    def _knows(self, attempt: Attempt) -> bool:
+    def _has_network(self, attempt: Attempt) -> bool:
         """Whether this server has the network of an attempt."""
         return attempt.network in self.networks.by_name
 
@@ -225,23 +224,19 @@ class StatusAsking:
         now = self.clock.now()
         if not before.is_open and _is_due(before, job):
             before = before._replace(next_ask_at=None)
-        judged = self.recorder.judge(before, result.report, now)
-        judged = self._as_late_as_asked(judged, result, now)
-        terms, again = self.networks.terms(before.network), None
+        judged = self._judge(before, result, now)
+        terms, repeat = self.networks.terms(before.network), None
         if may_submit_again(judged.attempt, terms, now):
-            again = processor.read(await unit.saved_request(before.id))
-        if again is not None:
-            later = now + terms.timeout + terms.schedule.poll_after
-            submitted = judged.attempt.submitted()._replace(next_ask_at=later)
-            judged = judged._replace(attempt=submitted)
+            repeat = processor.request_from_json(await unit.saved_request(before.id))
+        if repeat is not None:
+            judged = judged._replace(attempt=after_submit(judged.attempt, terms, now))
         await self.recorder.save(unit, before, judged, now)
         self._log_given_up(before, judged.attempt, now)
-        return again
+        return repeat
 
-    def _as_late_as_asked(
-        self, judged: Judgement, result: StatusResult, now: datetime
-    ) -> Judgement:
-        """The judgement, with its next query as late as the network asked for, within bounds."""
+    def _judge(self, before: Attempt, result: StatusResult, now: datetime) -> Judgement:
+        """Judge a status; the next query is as late as the network asked for, within bounds."""
+        judged = self.recorder.judge(before, result.report, now)
         attempt, pause = judged.attempt, result.retry_after
         if pause is None or attempt.next_ask_at is None or judged.change is Change.ENDED:
             return judged
@@ -264,7 +259,7 @@ class StatusAsking:
             await self.recorder.record(unit, attempt, answer.report, self.clock.now())
 
 
-def _query(attempt: Attempt) -> StatusQuery:
+def _status_query(attempt: Attempt) -> StatusQuery:
     return StatusQuery(
         attempt.id,
         attempt.reference,

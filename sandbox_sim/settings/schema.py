@@ -19,7 +19,7 @@ from sandbox_sim.adapters.tls import TlsError, authority_file, from_files
 from sandbox_sim.callbacks.destinations import CallbackHosts, CallbackRoutes
 from sandbox_sim.operations import CARRIED
 from sandbox_sim.ports import NetworkConfigError
-from sandbox_sim.production.routing import without_network
+from sandbox_sim.production.routing import missing_networks
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE, KEPT_IN_MEMORY
@@ -474,7 +474,7 @@ def _network_problems(settings: Settings) -> Iterator[str]:
     for operation in sorted(named.difference(CARRIED)):
         yield f"routes: no network carries the operation {operation}"
     if settings.production:
-        for name in without_network(routes, settings.networks):
+        for name in missing_networks(routes, settings.networks):
             yield f"routes: there is no table [networks.{name}]"
         try:
             networks_made(settings.networks, SystemClock(), RandomIds())

@@ -22,6 +22,7 @@ from sandbox_sim.networks.upstream.adapter import UpstreamNetwork, UpstreamSetti
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import (
     Health,
+    NetworkEnvironment,
     NetworkEvents,
     Notification,
     StatusQuery,
@@ -315,8 +316,11 @@ LeavesATask = before(
 class NeverTimesOut(UpstreamNetwork):
     """Waits for an answer without a limit."""
 
-    def __init__(self, settings: UpstreamSettings, *arguments: Any, **options: Any) -> None:
-        super().__init__(settings, "testnet", ClockWithoutLimits(), timedelta(1), **options)
+    def __init__(
+        self, settings: UpstreamSettings, environment: NetworkEnvironment, **options: Any
+    ) -> None:
+        patient = replace(environment, clock=ClockWithoutLimits(), timeout=timedelta(1))
+        super().__init__(settings, patient, **options)
 
 
 class ClockWithoutLimits(VirtualClock):
@@ -444,7 +448,7 @@ class TokenDialect(UpstreamDialect):
 class NamesNoPart(Smpp):
     """Reads another identifier than the receipt has."""
 
-    async def _delivered(self, pdu: pdus.Pdu) -> int:
+    async def _on_delivery(self, pdu: pdus.Pdu) -> int:
         assert self._events is not None
         await self._events.notified(Notification(Outcome.SUCCEEDED, part_id="another"))
         return pdus.OK
@@ -453,17 +457,17 @@ class NamesNoPart(Smpp):
 class ReadsEachReceiptAsArrived(Smpp):
     """Does not look at the state of a receipt."""
 
-    async def _delivered(self, pdu: pdus.Pdu) -> int:
+    async def _on_delivery(self, pdu: pdus.Pdu) -> int:
         receipt = pdus.receipt_of(pdus.delivered(pdu))
         assert receipt is not None
         assert self._events is not None
-        await self._events.notified(Notification(Outcome.SUCCEEDED, part_id=receipt.written_id))
+        await self._events.notified(Notification(Outcome.SUCCEEDED, part_id=receipt.text_id))
         return pdus.OK
 
 
 class AcknowledgesFirst(Smpp):
     """Acknowledges a receipt, and saves it afterwards."""
 
-    async def _delivered(self, pdu: pdus.Pdu) -> int:
-        self._saving = asyncio.create_task(super()._delivered(pdu))
+    async def _on_delivery(self, pdu: pdus.Pdu) -> int:
+        self._saving = asyncio.create_task(super()._on_delivery(pdu))
         return pdus.OK

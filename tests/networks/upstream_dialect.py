@@ -74,9 +74,7 @@ class UpstreamDialect:
                 "record": self._record,
             }
         )
-        return self._adapter(
-            settings, environment.name, environment.clock, environment.timeout, first_pause_s=0.001
-        )
+        return self._adapter(settings, environment, first_pause_s=0.001)
 
     def submitted(self, request: HttpRequest) -> Submitted | None:
         if request.path not in {"/make_payment", "/pay_bill", "/send_airtime", "/sms/send"}:

@@ -36,7 +36,7 @@ from sandbox_sim.ports.network import (
 )
 from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.production.live_sms import LiveSms
-from sandbox_sim.production.manual_actions import LiveActions
+from sandbox_sim.production.manual_actions import ManualSettlements
 from sandbox_sim.production.notifications import NetworkNotifications
 from sandbox_sim.production.outcome_recorder import OutcomeRecorder
 from sandbox_sim.production.processor import NetworkProcessor
@@ -181,7 +181,7 @@ class Desk:
         self.sms = LiveSms(*parts, ids, self.networks, self.recorder)
         self.ledger = Ledger(self.store, self.clock, Accounts(), live=True)
         self.books = Books(self.store, self.clock, ["first", "second"])
-        self.actions = LiveActions(*parts, self.networks, self.asking, self.recorder)
+        self.actions = ManualSettlements(*parts, self.networks, self.asking, self.recorder)
         self.gate = ProcessAnswerGate()
         processors = {LIVE: self.processor}
         self.payments = Payments(self.store, ids, self.gate, processors)

@@ -6,14 +6,14 @@ from decimal import Decimal
 import pytest
 
 from sandbox_sim.operations import Operation
-from sandbox_sim.production.attempt_views import waits_because
+from sandbox_sim.production.attempt_views import waiting_reasons
 from sandbox_sim.production.decisions import (
     SPENDING,
     IllegalSettlement,
-    as_confirmed,
-    objection,
+    describe_answer,
+    force_reason,
     settled_by_person,
-    words_of,
+    with_confirmed_values,
 )
 from sandbox_sim.records.attempts import (
     MONEY_OUT,
@@ -45,7 +45,7 @@ def objection_to(
     judged = Judgement(subject, Change.NOTHING)
     if said is not None:
         judged = apply(subject, said, terms, now)
-    return objection(judged, judged.attempt._replace(outcome=outcome), said, terms, now)
+    return force_reason(judged, judged.attempt._replace(outcome=outcome), said, terms, now)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
@@ -134,11 +134,11 @@ def test_a_success_of_the_full_or_an_unusable_amount_needs_no_force(amount: Deci
 def test_settling_a_part_of_an_amount_that_was_paid_in_full_needs_force() -> None:
     said = report(Outcome.SUCCEEDED, echo=Echo("other", Decimal("10.50")))
     known = apply(attempt(Operation.PAYOUT), said, TERMS, LATER).attempt
-    part = as_confirmed(known, Outcome.SUCCEEDED, Decimal(8), "")._replace(
+    part = with_confirmed_values(known, Outcome.SUCCEEDED, Decimal(8), "")._replace(
         outcome=Outcome.SUCCEEDED
     )
 
-    why = objection(Judgement(known, Change.NOTHING), part, said, TERMS, LATER)
+    why = force_reason(Judgement(known, Change.NOTHING), part, said, TERMS, LATER)
 
     assert why == "that with the amount 10.5, not 8"
 
@@ -171,7 +171,7 @@ def test_an_impossible_confirmed_amount_or_network_id_is_refused(
     subject: Attempt, outcome: Outcome, amount: str, network_id: str, sentence: str
 ) -> None:
     with pytest.raises(IllegalSettlement, match=sentence):
-        as_confirmed(subject, outcome, Decimal(amount), network_id)
+        with_confirmed_values(subject, outcome, Decimal(amount), network_id)
 
 
 @pytest.mark.parametrize(
@@ -238,12 +238,12 @@ def test_a_new_mismatch_after_a_decision_is_listed_again() -> None:
 
     same = apply(closed, report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER)
     assert same.change is Change.NOTHING
-    assert not waits_because(same.attempt, TERMS.schedule, LATER)
+    assert not waiting_reasons(same.attempt, TERMS.schedule, LATER)
 
     new = apply(closed, report(Outcome.SUCCEEDED, echo=Echo("R1", amount=Decimal(0))), TERMS, LATER)
     assert new.change is Change.MISMATCH
     assert (new.attempt.settled_by, new.attempt.settled_reason) == ("", "")
-    assert waits_because(new.attempt, TERMS.schedule, LATER) == [
+    assert waiting_reasons(new.attempt, TERMS.schedule, LATER) == [
         "mismatch: amount is 0 and not 10.50"
     ]
 
@@ -255,7 +255,7 @@ def test_a_person_ends_an_open_attempt_and_says_why() -> None:
 
     assert (settled.outcome, settled.decided_at) == (Outcome.SUCCEEDED, LATER)
     assert (settled.settled_by, settled.settled_reason) == ("ama", "seen on the statement")
-    assert not waits_because(settled, TERMS.schedule, NOON + timedelta(days=9))
+    assert not waiting_reasons(settled, TERMS.schedule, NOON + timedelta(days=9))
 
 
 @pytest.mark.parametrize(
@@ -294,4 +294,4 @@ def test_a_person_closes_a_contradiction_by_confirming_the_recorded_outcome(
 
     assert waits_because(doubted, TERMS.schedule, LATER)
     assert closed.outcome is outcome
-    assert not waits_because(closed, TERMS.schedule, LATER)
+    assert not waiting_reasons(closed, TERMS.schedule, LATER)

@@ -108,14 +108,14 @@ async def test_long_open_attempts_and_those_waiting_for_a_person_count_apart(des
     await desk.pay()
     await desk.wait(minutes=6)
     await desk.pay(transaction_id="T2")
-    assert await stuck() == Stuck(0, 0)
+    assert await stuck() == StuckCounts(0, 0)
     await desk.wait(minutes=6)
-    assert await stuck() == Stuck(0, 1)
+    assert await stuck() == StuckCounts(0, 1)
 
     await desk.query(SUCCEEDED, minutes=6)
     assert await stuck() == Stuck(0, 1)
     await desk.wait(days=1)
-    assert await stuck() == Stuck(1, 0)
+    assert await stuck() == StuckCounts(1, 0)
 
 
 async def test_an_attempt_whose_outcome_cannot_be_recorded_waits_after_three_tries(
@@ -183,9 +183,9 @@ async def test_a_contradiction_is_listed_although_its_transaction_is_gone(desk: 
     unknown = ("reference", "nw", "party", "payment_mode", "callback_url")
     assert [found[each] for each in unknown] == [""] * 5
     network_id = found["network_transaction_id"]
-    assert await desk.actions.knows(network_id, SERVICE)
-    assert await desk.actions.knows(network_id, None)
-    assert not await desk.actions.knows(network_id, SERVICE + 1)
+    assert await desk.actions.has_attempt(network_id, SERVICE)
+    assert await desk.actions.has_attempt(network_id, None)
+    assert not await desk.actions.has_attempt(network_id, SERVICE + 1)
     await desk.books.resolve(network_id, AccountKind.FEES, None, SIGNED)
     shown: Any = await desk.records.transaction(network_id)
     (entry,) = shown["entries"]

@@ -293,7 +293,7 @@ async def test_the_secrets_of_an_adapter_are_scrubbed_from_kept_notifications(de
     await desk.wait(days=1, minutes=5)
     attempt = await desk.attempt()
     exchanges = await unit_of(desk.store).exchanges_of(attempt.id)
-    listed = await desk.notifications.listed(NotificationQuery())
+    listed = await desk.notifications.list_page(NotificationQuery())
 
     assert [each.request_headers["verif-hash"] for each in exchanges] == ["***"]
     unmatched, _ = await stored(desk)

@@ -10,7 +10,7 @@ import pytest
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.ports.network import SubmitResult
-from sandbox_sim.production.processor import read
+from sandbox_sim.production.processor import request_from_json
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import ServiceMode
@@ -123,7 +123,7 @@ async def test_a_card_number_is_sent_and_not_saved(desk: Desk) -> None:
     (submitted,) = desk.first.submits
     assert submitted.party == "4111111111111111"
     saved = await unit_of(desk.store).saved_request(submitted.attempt_id)
-    assert read(saved) == replace(submitted, party="", repeated=True)
+    assert request_from_json(saved) == replace(submitted, party="", repeated=True)
 
 
 async def test_a_payout_is_held_and_another_above_the_balance_is_402(desk: Desk) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.production.reconciliation import (
-    Do,
+    Action,
     OurAttempt,
     StatementRow,
     about_difference,
@@ -140,7 +140,7 @@ class TestReversals:
         assert [each.row.line for each in found.matched] == [2]
         (wrong,) = found.not_taken_back
         assert (wrong.row.line, wrong.here) == (3, "it is succeeded here")
-        assert wrong.step.do is Do.ASK
+        assert wrong.step.do is Action.ASK
         assert "sandbox-sim transactions ask 55 T-R1" in wrong.step.how
         assert not found.agrees
 
@@ -175,7 +175,7 @@ class TestReversals:
     def test_a_reversal_of_an_open_attempt_says_to_ask_the_network(self, outcome: str) -> None:
         (wrong,) = reconcile([row(word="reversed")], [ours(outcome=outcome)]).not_taken_back
 
-        assert (wrong.here, wrong.step.do) == (f"it is {outcome} here", Do.ASK)
+        assert (wrong.here, wrong.step.do) == (f"it is {outcome} here", Action.ASK)
 
     def test_a_refund_of_a_reference_that_any_collection_has_is_a_reversal(self) -> None:
         attempts = [ours(), ours(id="A2", service_id=56, brings_money=True)]
@@ -223,8 +223,8 @@ def test_the_settlement_names_the_identifier_of_the_network_unless_it_is_known(
 def test_a_difference_and_a_missing_row_say_what_to_do() -> None:
     found = reconcile([row(amount="11")], [ours(), ours("R2")])
 
-    assert about_difference(found.different[0]).do is Do.RESOLVE
-    assert about_missing_there(found.missing_there[0]).do is Do.ASK
+    assert about_difference(found.different[0]).do is Action.RESOLVE
+    assert about_missing_there(found.missing_there[0]).do is Action.ASK
 
 
 def test_a_row_may_name_the_transaction_of_the_client() -> None:

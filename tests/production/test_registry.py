@@ -67,7 +67,7 @@ async def test_a_probe_that_fails_on_our_side_may_be_repeated() -> None:
     desk = await desk_with_a_due_probe()
 
     await submit(desk, OURS)
-    assert not desk.networks.holds_back("first")
+    assert not desk.networks.is_blocked("first")
     await submit(desk, SubmitResult(Outcome.PENDING))
 
     assert state(desk) is BreakerState.CLOSED
@@ -78,7 +78,7 @@ async def test_a_probe_that_cannot_connect_opens_the_breaker_again() -> None:
 
     await submit(desk, NOT_SENT)
 
-    assert (state(desk), desk.networks.holds_back("first")) == (BreakerState.OPEN, True)
+    assert (state(desk), desk.networks.is_blocked("first")) == (BreakerState.OPEN, True)
 
 
 async def test_a_submit_that_raises_is_unknown_and_counts_as_a_network_fault(

@@ -3,7 +3,12 @@
 import pytest
 
 from sandbox_sim.operations import Operation
-from sandbox_sim.production.routing import NetworkRoute, dropped, fitting, without_network
+from sandbox_sim.production.routing import (
+    NetworkRoute,
+    matching_networks,
+    missing_networks,
+    removed_networks,
+)
 
 pytestmark = pytest.mark.decision("D32", "D39")
 
@@ -28,17 +33,17 @@ ROUTES = (
 def test_the_networks_of_the_fitting_routes_are_tried_in_order(
     operation: Operation, nw: str | None, networks: tuple[str, ...]
 ) -> None:
-    assert fitting(ROUTES, operation, nw) == networks
+    assert matching_networks(ROUTES, operation, nw) == networks
 
 
 def test_a_route_without_conditions_fits_every_operation() -> None:
     for operation in Operation:
-        assert fitting([NetworkRoute("all")], operation, None) == ("all",)
+        assert matching_networks([NetworkRoute("all")], operation, None) == ("all",)
 
 
 def test_a_route_to_a_network_that_is_not_configured_is_named() -> None:
-    assert without_network(ROUTES, {"mtn": 1, "account": 2}) == ["bulk"]
+    assert missing_networks(ROUTES, {"mtn": 1, "account": 2}) == ["bulk"]
 
 
 def test_a_network_with_open_attempts_must_stay_configured() -> None:
-    assert dropped({"old": 2, "done": 0, "mtn": 7}, ["mtn"]) == {"old": 2}
+    assert removed_networks({"old": 2, "done": 0, "mtn": 7}, ["mtn"]) == {"old": 2}

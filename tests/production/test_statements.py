@@ -23,7 +23,9 @@ pytestmark = pytest.mark.decision("D39")
 def statement(
     text: str, named: dict[str, str] | None = None, *, minor: bool = False, dated: bool = True
 ) -> NetworkStatement:
-    return read_statement(StringIO(text, newline=""), named or {}, minor=minor, dated=dated)
+    return read_statement(
+        StringIO(text, newline=""), named or {}, in_minor_units=minor, needs_days=dated
+    )
 
 
 def only(text: str, **options: Any) -> StatementRow:

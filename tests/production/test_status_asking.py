@@ -10,7 +10,7 @@ import pytest
 from sandbox_sim.ports import StoreError
 from sandbox_sim.ports.network import StatusResult
 from sandbox_sim.production.decisions import CannotAsk
-from sandbox_sim.production.outcome_recorder import ask_job
+from sandbox_sim.production.outcome_recorder import status_query_job
 from sandbox_sim.records.attempts import PollingSchedule, Terms
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
@@ -157,7 +157,7 @@ async def put_off(desk: Desk, by: timedelta, **fields: Any) -> None:
     """Store the next query beyond every bound, as an earlier release could, with its job."""
     attempt = await desk.attempt()
     late = attempt._replace(next_ask_at=desk.clock.now() + by, **fields)
-    job = ask_job(late)
+    job = status_query_job(late)
     assert job is not None
 
     unit = unit_of(desk.store)
@@ -172,7 +172,7 @@ async def test_the_start_moves_up_a_query_that_was_put_off_too_long(desk: Desk) 
     await put_off(desk, IN_DECADES)
 
     for _ in range(2):  # two replicas start
-        await desk.asking.bring_back()
+        await desk.asking.reschedule_late_queries()
     await desk.wait(seconds=3599)
     assert desk.first.queries == []
     kinds = await desk.wait(seconds=1)
@@ -220,7 +220,7 @@ async def test_the_start_does_not_move_a_query_within_the_schedule(
     await put_off(desk, by, **fields)
     before = await desk.attempt()
 
-    await desk.asking.bring_back()
+    await desk.asking.reschedule_late_queries()
 
     assert await desk.attempts() == [before]
 
@@ -231,7 +231,7 @@ async def test_the_start_ignores_an_attempt_that_ended_before_its_query(desk: De
     await desk.record(SUCCEEDED)
     ended = await desk.attempts()
 
-    await desk.asking.bring_back()
+    await desk.asking.reschedule_late_queries()
 
     assert await desk.attempts() == ended
 

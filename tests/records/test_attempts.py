@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from sandbox_sim.operations import Operation
-from sandbox_sim.production.attempt_views import waits_because
+from sandbox_sim.production.attempt_views import waiting_reasons
 from sandbox_sim.records.attempts import (
     MONEY_OUT,
     Attempt,
@@ -222,7 +222,7 @@ def test_a_report_against_a_final_outcome_adds_only_a_contradiction(
 
     assert judged.change is (Change.CONTRADICTION if disagrees else Change.NOTHING)
     assert judged.attempt._replace(contradiction="", contradicted_by=None) == ended
-    assert bool(waits_because(judged.attempt, TERMS.schedule, LATER)) is disagrees
+    assert bool(waiting_reasons(judged.attempt, TERMS.schedule, LATER)) is disagrees
 
 
 def test_a_success_after_a_contradicting_pending_contradicts_once_more() -> None:
@@ -411,10 +411,10 @@ def test_the_first_identifier_of_the_network_is_kept() -> None:
 
 
 def test_an_attempt_that_is_open_for_a_day_waits_for_a_person() -> None:
-    assert not waits_because(attempt(), TERMS.schedule, NOON + timedelta(seconds=86_399))
-    assert waits_because(attempt(), TERMS.schedule, NOON + timedelta(seconds=86_400))
+    assert not waiting_reasons(attempt(), TERMS.schedule, NOON + timedelta(seconds=86_399))
+    assert waiting_reasons(attempt(), TERMS.schedule, NOON + timedelta(seconds=86_400))
     ended = attempt(outcome=Outcome.FAILED)
-    assert not waits_because(ended, TERMS.schedule, NOON + timedelta(days=9))
+    assert not waiting_reasons(ended, TERMS.schedule, NOON + timedelta(days=9))
 
 
 @example(

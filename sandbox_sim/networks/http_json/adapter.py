@@ -66,7 +66,7 @@ def is_signed(table: NotificationTable, key: str, headers: Mapping[str, str], bo
     return hmac.compare_digest(base64.b64encode(digest), claimed)
 
 
-class Outgoing(NamedTuple):
+class RenderedRequest(NamedTuple):
     """A request as it goes to the HTTP client."""
 
     method: str
@@ -87,44 +87,38 @@ class RequestTemplate:
         self._table = table
         self._base_url = base_url
         self._auth = auth
-        self._kind: Mapping[str, str] = {}
-        if table.json_body is not None:
-            self._kind = {"Content-Type": "application/json"}
-        elif table.form is not None:
-            self._kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        if "content-type" in map(str.lower, table.headers):
-            self._kind = {}
+        kind = "application/json" if table.form is None else "application/x-www-form-urlencoded"
+        has_body = table.json_body is not None or table.form is not None
+        is_given = "content-type" in map(str.lower, table.headers)
+        self._content_type = {"Content-Type": kind} if has_body and not is_given else {}
 
-    def filled_in(self, values: Values) -> Outgoing:
+    def render(self, values: Values) -> RenderedRequest:
         """The request with these values.
 
         Raises:
             NoValue: a value does not fit its place.
         """
         table = self._table
-        headers = {name: text.text(values) for name, text in table.headers.items()}
+        headers = {name: text.render(values) for name, text in table.headers.items()}
         for name, value in headers.items():
             if not all(" " <= character <= "~" for character in value):
                 raise NoValue(
                     f"the header {name} would contain characters that HTTP does not allow"
                 )
-        path = templates.as_path(table.path, values)
+        path = templates.render_path(table.path, values)
         if has_dot_segment(path.partition("?")[0]):
             raise NoValue("the path would contain . or .. as a part, and lead to another path")
         url = self._base_url + path
-        return Outgoing(
-            table.method, url, {**self._kind, **headers, **self._auth}, self._body(values)
+        return RenderedRequest(
+            table.method, url, {**self._content_type, **headers, **self._auth}, self._body(values)
         )
 
     def _body(self, values: Values) -> bytes:
         if self._table.json_body is not None:
-            return self._table.json_body.text(values).encode()
+            return self._table.json_body.render(values).encode()
         if self._table.form is not None:
-            return templates.as_form(self._table.form, values).encode()
+            return templates.render_form(self._table.form, values).encode()
         return b""
-
-
-Outcomes = Mapping[str, Meaning]
 
 
 class HttpJson:
@@ -140,7 +134,7 @@ class HttpJson:
         secret = settings.auth_secret.get_secret_value()
         self._account = dict(zip(templates.ACCOUNT, (settings.auth_user, secret), strict=True))
         basic = basic_credentials(settings.auth_user, secret)
-        self.scrubber = Scrubber((secret, basic, settings.key))
+        self.scrubber = Scrubber((secret, basic, settings.signing_key))
         self._http = NetworkHttpClient(
             environment.name, environment.clock, self.scrubber, environment.timeout, **options
         )
@@ -150,20 +144,21 @@ class HttpJson:
             "bearer": {"Authorization": f"Bearer {secret}"},
             "header": {settings.auth_header: secret},
         }[settings.auth]
-        self._submits = RequestTemplate(settings.submit, settings.base_url, self._auth)
-        self._asks: RequestTemplate | None = None
+        self._submit_template = RequestTemplate(settings.submit, settings.base_url, self._auth)
+        self._status_template: RequestTemplate | None = None
         if settings.status is not None:
             address = settings.status_base_url or settings.base_url
-            self._asks = RequestTemplate(settings.status, address, self._auth)
+            self._status_template = RequestTemplate(settings.status, address, self._auth)
         used = names_in(settings.submit)
-        self._used = [each for each in templates.SUBMIT.items() if each[0] in used]
-        self._read_submit = self._reader(settings.submit.fields, settings.submit.outcomes)
-        self._read_status = self._reader(settings.status_fields, settings.status_outcomes)
-        self._read_notification = self._notification_reader()
+        self._used_placeholders = [each for each in templates.SUBMIT.items() if each[0] in used]
+        self._submit_reader = self._reader(settings.submit.fields, settings.submit.outcomes)
+        self._status_reader = self._reader(settings.status_fields, settings.status_outcomes)
+        fields, outcomes = settings.notification_fields, settings.notification_outcomes
+        self._notification_reader = None if fields is None else self._reader(fields, outcomes)
         self.capabilities = self._capabilities()
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready; connects to nothing."""
+        """Open the HTTP client; connects to nothing."""
         await self._http.open(events)
 
     async def close(self) -> None:
@@ -176,32 +171,32 @@ class HttpJson:
         if objection is not None:
             return SubmitResult(Outcome.NOT_SENT, reason=objection)
         try:
-            outgoing = self._submits.filled_in(self._values(request))
-        except templates.NoValue as problem:
+            rendered = self._submit_template.render(self._values(request))
+        except NoValue as problem:
             return SubmitResult(Outcome.NOT_SENT, reason=str(problem))
-        answer = await self._http.submit(*outgoing, attempt_id=request.attempt_id)
-        return submitted(answer, self._submitted)
+        answer = await self._http.submit(*rendered, attempt_id=request.attempt_id)
+        return submitted(answer, self._submit_result)
 
     async def status(self, query: StatusQuery) -> StatusResult:
         """Ask for the status of a payment."""
         table = self._settings.status
-        if table is None or self._asks is None:
+        if table is None or self._status_template is None:
             return StatusResult(Outcome.UNKNOWN, reason="the network cannot be asked")
         if not query.network_id and "network_id" in names_in(table):
             reason = "the network has not given its identifier for the payment"
             return StatusResult(Outcome.UNKNOWN, reason=reason)
         try:
-            outgoing = self._asks.filled_in(self._query_values(query))
-        except templates.NoValue as problem:
+            rendered = self._status_template.render(self._query_values(query))
+        except NoValue as problem:
             return StatusResult(Outcome.UNKNOWN, reason=str(problem))
-        method, url, headers, body = outgoing
-        answer = await self._http.ask(
-            "status", method, url, headers, body, attempt_id=query.attempt_id
-        )
+        answer = await self._http.ask("status", *rendered, attempt_id=query.attempt_id)
         if isinstance(answer, NoAnswer):
             return StatusResult(Outcome.UNKNOWN, reason=answer.problem)
         read = status_result(
-            answer, self._read_status, table.statuses, failure_counts=self._failure_counts(query)
+            answer,
+            self._status_reader,
+            table.statuses,
+            failure_counts=self._failure_counts(query, table.failed_after_s),
         )
         pause = retry_after(answer.headers, self._clock, self._longest_pause)
         return replace(read, reason=self.scrubber.text(read.reason), retry_after=pause)
@@ -209,11 +204,13 @@ class HttpJson:
     def verify(self, raw: RawNotification) -> bool:
         """Whether the notification has a valid signature."""
         table = self._settings.notification
-        return table is not None and is_signed(table, self._settings.key, raw.headers, raw.body)
+        return table is not None and is_signed(
+            table, self._settings.signing_key, raw.headers, raw.body
+        )
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
         """Read a notification. Raises `UnreadableNotification`."""
-        reader = self._read_notification
+        reader = self._notification_reader
         if reader is None:
             raise UnreadableNotification("the table notification is not configured")
         document = document_of(raw.body)
@@ -243,13 +240,13 @@ class HttpJson:
             path="base_url, or set health_path to a path that the API has",
         )
 
-    def _submitted(self, answer: HttpAnswer) -> SubmitResult:
-        result = submit_result(answer, self._read_submit, self._settings.submit.statuses)
+    def _submit_result(self, answer: HttpAnswer) -> SubmitResult:
+        result = submit_result(answer, self._submit_reader, self._settings.submit.statuses)
         return replace(result, reason=self.scrubber.text(result.reason))
 
     def _values(self, request: SubmitRequest) -> dict[str, templates.Value]:
         """The values of the placeholders that `submit` uses."""
-        values = {name: read(request) for name, read in self._used}
+        values = {name: read(request) for name, read in self._used_placeholders}
         channel = self._settings.nws.get(request.nw, request.nw)
         return {**values, **self._account, templates.CHANNEL: channel}
 
@@ -257,23 +254,14 @@ class HttpJson:
         values = {name: read(query) for name, read in templates.STATUS.items()}
         return {**values, **self._account}
 
-    def _failure_counts(self, query: StatusQuery) -> bool:
+    def _failure_counts(self, query: StatusQuery, after_s: float) -> bool:
         """Whether the payment is old enough for a failure to count; False if its age is unknown."""
-        table = self._settings.status
-        if table is None or not table.failed_after_s:
-            return True
-        if query.submitted_at is None:
-            return False
-        return self._clock.now() - query.submitted_at >= timedelta(seconds=table.failed_after_s)
+        if query.submitted_at is None or not after_s:
+            return not after_s
+        return self._clock.now() - query.submitted_at >= timedelta(seconds=after_s)
 
-    def _reader(self, fields: FieldsTable, outcomes: Outcomes) -> AnswerReader:
+    def _reader(self, fields: FieldsTable, outcomes: Mapping[str, Meaning]) -> AnswerReader:
         return AnswerReader(fields, outcomes, self._settings.currencies[0])
-
-    def _notification_reader(self) -> AnswerReader | None:
-        fields = self._settings.notification_fields
-        if fields is None:
-            return None
-        return self._reader(fields, self._settings.notification_outcomes)
 
     def _capabilities(self) -> Capabilities:
         settings = self._settings
@@ -306,13 +294,15 @@ class HttpJson:
         submit, status = self._settings.submit, self._settings.status
         paths = [submit.path] if status is None else [submit.path, status.path]
         names = {name for path in paths for name in names_in_path(path)}
-        return frozenset(templates.OF_CLIENTS[each] for each in names & {*templates.OF_CLIENTS})
+        return frozenset(
+            templates.CLIENT_FIELDS[each] for each in names & {*templates.CLIENT_FIELDS}
+        )
 
     def _always_sent(self) -> AlwaysSent:
-        promised = self._read_submit.always_sent(Source.SUBMIT)
-        if self._asks is not None:
-            promised |= self._read_status.always_sent(Source.STATUS)
-        table, reader = self._settings.notification, self._read_notification
+        promised = self._submit_reader.always_sent(Source.SUBMIT)
+        if self._status_template is not None:
+            promised |= self._status_reader.always_sent(Source.STATUS)
+        table, reader = self._settings.notification, self._notification_reader
         if table is None or reader is None or table.trust != "signed":
             return promised
         return promised | reader.always_sent(Source.NOTIFICATION)

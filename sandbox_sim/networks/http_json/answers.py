@@ -38,16 +38,16 @@ class AnswerReader:
         fields = self._fields
         if not any(each.outcome is Outcome.SUCCEEDED for each in self._outcomes.values()):
             return NOTHING_PROMISED
-        places = (fields.reference, fields.amount or fields.amount_minor, fields.currency)
+        paths = (fields.reference, fields.amount or fields.amount_minor, fields.currency)
         return frozenset(
             (source, field)
-            for field, place in zip(_FIELDS, places, strict=True)
-            if place is not None and field.value not in fields.optional
+            for field, path in zip(_FIELDS, paths, strict=True)
+            if path is not None and field.value not in fields.optional
         )
 
     def word(self, document: Mapping[str, Any]) -> str:
         """The word of the outcome: the first one that is not empty, or empty."""
-        words = (_word(_member(document, place)) for place in self._fields.outcome)
+        words = (_as_word(_value_at(document, path)) for path in self._fields.outcome)
         return next(filter(None, words), "")
 
     def meaning(self, document: Mapping[str, Any]) -> Meaning:
@@ -58,8 +58,8 @@ class AnswerReader:
         """The reference, amount and currency that the network repeats."""
         fields = self._fields
         currency = self._text(document, fields.currency).upper()
-        amount = amount_of(_member(document, fields.amount))
-        minor = amount_of(_member(document, fields.amount_minor))
+        amount = amount_of(_value_at(document, fields.amount))
+        minor = amount_of(_value_at(document, fields.amount_minor))
         if minor is not None:
             amount = from_minor_units(minor, currency or self._currency)
         reference = from_hex(self._text(document, fields.reference))
@@ -71,11 +71,11 @@ class AnswerReader:
 
     def reason(self, document: Mapping[str, Any]) -> str:
         """Why the payment failed, in the network's words; else the word of the outcome."""
-        said = (self._text(document, place) for place in self._fields.reason)
-        return (next(filter(None, said), "") or self.word(document))[:MOST_CHARACTERS]
+        reasons = (self._text(document, path) for path in self._fields.reason)
+        return (next(filter(None, reasons), "") or self.word(document))[:MOST_CHARACTERS]
 
-    def _text(self, document: Mapping[str, Any], place: tuple[str, ...] | None) -> str:
-        return text_of(_member(document, place))
+    def _text(self, document: Mapping[str, Any], path: tuple[str, ...] | None) -> str:
+        return text_of(_value_at(document, path))
 
 
 def submit_result(
@@ -83,7 +83,7 @@ def submit_result(
 ) -> SubmitResult:
     """The result of a submit: by the word of the answer, else by its HTTP status."""
     document = document_of(answer.body)
-    meaning = _believed(answer.status, reader, document)
+    meaning = _trusted_meaning(answer.status, reader, document)
     if meaning.outcome is Outcome.REVERSED:  # only a status query confirms it
         meaning = UNKNOWN
     if not reader.word(document):
@@ -92,7 +92,7 @@ def submit_result(
     return SubmitResult(
         meaning.outcome,
         code=meaning.code,
-        reason=_in_words(answer.status, reader.reason(document)) if negative else "",
+        reason=_describe_answer(answer.status, reader.reason(document)) if negative else "",
         network_id=reader.network_id(document),
         echo=reader.echo(document),
     )
@@ -110,12 +110,12 @@ def status_result(
     failure_counts: False if a failure still counts as PENDING, by the setting `failed_after_s`.
     """
     document = document_of(answer.body)
-    meaning = _believed(answer.status, reader, document)
+    meaning = _trusted_meaning(answer.status, reader, document)
     if meaning == UNKNOWN:
         meaning = statuses.get(answer.status, UNKNOWN)
     outcome = meaning.outcome
     if outcome is Outcome.UNKNOWN:
-        reason = _in_words(answer.status, reader.reason(document))
+        reason = _describe_answer(answer.status, reader.reason(document))
         return StatusResult(Outcome.UNKNOWN, found=meaning.found, reason=reason)
     failed = outcome is Outcome.FAILED
     if failed and not failure_counts:
@@ -128,7 +128,7 @@ def status_result(
     )
 
 
-def _believed(status: int, reader: AnswerReader, document: Mapping[str, Any]) -> Meaning:
+def _trusted_meaning(status: int, reader: AnswerReader, document: Mapping[str, Any]) -> Meaning:
     """What the word means, if the HTTP status fits it."""
     meaning = reader.meaning(document)
     if 200 <= status < 300:
@@ -138,12 +138,12 @@ def _believed(status: int, reader: AnswerReader, document: Mapping[str, Any]) ->
     return UNKNOWN
 
 
-def _member(document: object, place: tuple[str, ...] | None) -> object:
-    """The value at a place in a document, or None."""
-    if place is None:
+def _value_at(document: object, path: tuple[str, ...] | None) -> object:
+    """The value of the member at a path, or None."""
+    if path is None:
         return None
     found = document
-    for name in place:
+    for name in path:
         if isinstance(found, Mapping):
             found = found.get(name)
         elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
@@ -153,12 +153,12 @@ def _member(document: object, place: tuple[str, ...] | None) -> object:
     return found
 
 
-def _word(value: object) -> str:
+def _as_word(value: object) -> str:
     """A word of an outcome table: a text, a whole number, `true` or `false`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return text_of(value)
 
 
-def _in_words(status: int, said: str) -> str:
-    return f"HTTP {status}, {said}" if said else f"HTTP {status}"
+def _describe_answer(status: int, reason: str) -> str:
+    return f"HTTP {status}, {reason}" if reason else f"HTTP {status}"

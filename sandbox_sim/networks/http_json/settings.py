@@ -22,7 +22,7 @@ from sandbox_sim.networks.http_json.templates import (
     NEEDS_SEPARATOR,
     JsonObject,
     Text,
-    identify,
+    identifies_attempt,
     problem_of,
 )
 from sandbox_sim.networks.settings import (
@@ -67,14 +67,14 @@ class Meaning(NamedTuple):
 UNKNOWN: Final = Meaning(Outcome.UNKNOWN)
 
 
-def _meaning(written: object, further: Iterable[str]) -> Meaning:
-    """Read a meaning. further: the meanings that the table allows in addition to the usual three.
+def _parse_meaning(source: object, more: Iterable[str]) -> Meaning:
+    """Read a meaning. more: the meanings that the table allows in addition to the usual three.
 
     Raises:
         ValueError: it is not allowed, or is a refusal without a code.
     """
-    names = ("pending", "succeeded", "failed", *further)
-    name, _, code = written.partition(" ") if isinstance(written, str) else ("", "", "")
+    names = ("pending", "succeeded", "failed", *more)
+    name, _, code = source.partition(" ") if isinstance(source, str) else ("", "", "")
     if name not in names:
         near = nearest(name, names) if name else None
         hint = f"; did you mean {near}?" if near else ""
@@ -92,7 +92,7 @@ def _meaning(written: object, further: Iterable[str]) -> Meaning:
     return Meaning(Outcome(name))
 
 
-def _of_submit_statuses(found: Mapping[int, Meaning]) -> Mapping[int, Meaning]:
+def _check_submit_statuses(found: Mapping[int, Meaning]) -> Mapping[int, Meaning]:
     for status, meaning in found.items():
         if 200 <= status < 300:
             _require(
@@ -108,7 +108,7 @@ def _of_submit_statuses(found: Mapping[int, Meaning]) -> Mapping[int, Meaning]:
     return found
 
 
-def _of_query_statuses(found: Mapping[int, Meaning]) -> Mapping[int, Meaning]:
+def _check_query_statuses(found: Mapping[int, Meaning]) -> Mapping[int, Meaning]:
     for status, meaning in found.items():
         _require_client_error(status)
         _require(not meaning.found, f"HTTP {status} alone can only mean {_NOT_FOUND}")
@@ -129,18 +129,18 @@ def _require(condition: bool, sentence: str) -> None:
 
 
 SubmitMeaning = Annotated[
-    Meaning, PlainValidator(partial(_meaning, further=("not_sent", _REVERSED, _REFUSED)))
+    Meaning, PlainValidator(partial(_parse_meaning, more=("not_sent", _REVERSED, _REFUSED)))
 ]
 
 StatusMeaning = Annotated[
-    Meaning, PlainValidator(partial(_meaning, further=(_REVERSED, _NOT_FOUND)))
+    Meaning, PlainValidator(partial(_parse_meaning, more=(_REVERSED, _NOT_FOUND)))
 ]
 
-NotificationMeaning = Annotated[Meaning, PlainValidator(partial(_meaning, further=(_REVERSED,)))]
+NotificationMeaning = Annotated[Meaning, PlainValidator(partial(_parse_meaning, more=(_REVERSED,)))]
 
-SubmitStatuses = Annotated[dict[int, SubmitMeaning], AfterValidator(_of_submit_statuses)]
+SubmitStatuses = Annotated[dict[int, SubmitMeaning], AfterValidator(_check_submit_statuses)]
 
-QueryStatuses = Annotated[dict[int, StatusMeaning], AfterValidator(_of_query_statuses)]
+QueryStatuses = Annotated[dict[int, StatusMeaning], AfterValidator(_check_query_statuses)]
 
 
 # Cards are entered on a page of the network, which templates do not support.
@@ -152,7 +152,7 @@ _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OWN_HEADERS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 
 
-def _header_name(name: str) -> str:
+def _check_header_name(name: str) -> str:
     if not _HEADER_NAME.fullmatch(name):
         raise ValueError("is not a valid header name")
     if name.lower() in _OWN_HEADERS:
@@ -160,99 +160,99 @@ def _header_name(name: str) -> str:
     return name
 
 
-def _public_header_name(name: str) -> str:
+def _check_public_header_name(name: str) -> str:
     if name.lower() in SECRET_HEADERS:
         raise ValueError(
             'carries a secret; set auth = "basic", "bearer" or "header", and auth_secret instead'
         )
-    return _header_name(name)
+    return _check_header_name(name)
 
 
-def _text(source: object, valid: frozenset[str]) -> Text:
+def _parse_text(source: object, valid: frozenset[str]) -> Text:
     if not isinstance(source, str):
         raise ValueError("must be a string; it may have placeholders")  # noqa: TRY004
     template = Text.parse(source)
-    _refuse_unknown(template.names, valid)
+    _refuse_unknown_names(template.names, valid)
     return template
 
 
-def _path(source: object, valid: frozenset[str]) -> Text:
+def _parse_path(source: object, valid: frozenset[str]) -> Text:
     if not isinstance(source, str) or not source.startswith("/") or source.startswith("//"):
         raise ValueError("must be a path that begins with /, such as /payments/{reference}")
     if any(character <= " " or character in "#\\" for character in source):
         raise ValueError("must not contain spaces, # or backslashes")
     if has_dot_segment(source.partition("?")[0]):
         raise ValueError("must not contain . or .. as a part; write the full path")
-    return _text(source, valid)
+    return _parse_text(source, valid)
 
 
-def _json(source: object, valid: frozenset[str]) -> JsonObject:
+def _parse_json(source: object, valid: frozenset[str]) -> JsonObject:
     if not isinstance(source, Mapping):
         raise ValueError("must be a table")  # noqa: TRY004
     template = JsonObject(source)
-    _refuse_unknown(template.names, valid)
+    _refuse_unknown_names(template.names, valid)
     return template
 
 
-def _refuse_unknown(names: Iterator[str], valid: frozenset[str]) -> None:
+def _refuse_unknown_names(names: Iterator[str], valid: frozenset[str]) -> None:
     problem = problem_of(names, valid)
     if problem is not None:
         raise ValueError(problem)
 
 
-def _members(source: object) -> tuple[str, ...]:
+def _parse_member_path(source: object) -> tuple[str, ...]:
     names = tuple(source.split(".")) if isinstance(source, str) else ()
     if not names or not all(names):
         raise ValueError("must be names of members separated by dots, such as data.status")
     return names
 
 
-def _one_or_more(source: object) -> tuple[tuple[str, ...], ...]:
+def _parse_member_paths(source: object) -> tuple[tuple[str, ...], ...]:
     given = source if isinstance(source, list) and source else [source]
-    return tuple(map(_members, given))
+    return tuple(map(_parse_member_path, given))
 
 
-HealthPath = Annotated[str, PlainValidator(lambda path: _path(path, frozenset()).text({}))]
+HealthPath = Annotated[str, PlainValidator(lambda path: _parse_path(path, frozenset()).render({}))]
 
-HeaderName = Annotated[str, AfterValidator(_public_header_name)]
+HeaderName = Annotated[str, AfterValidator(_check_public_header_name)]
 
-SubmitText = Annotated[Text, PlainValidator(partial(_text, valid=IN_SUBMIT))]
+SubmitText = Annotated[Text, PlainValidator(partial(_parse_text, valid=IN_SUBMIT))]
 
-SubmitPath = Annotated[Text, PlainValidator(partial(_path, valid=IN_SUBMIT))]
+SubmitPath = Annotated[Text, PlainValidator(partial(_parse_path, valid=IN_SUBMIT))]
 
-SubmitJson = Annotated[JsonObject, PlainValidator(partial(_json, valid=IN_SUBMIT))]
+SubmitJson = Annotated[JsonObject, PlainValidator(partial(_parse_json, valid=IN_SUBMIT))]
 
-StatusText = Annotated[Text, PlainValidator(partial(_text, valid=IN_STATUS))]
+StatusText = Annotated[Text, PlainValidator(partial(_parse_text, valid=IN_STATUS))]
 
-StatusPath = Annotated[Text, PlainValidator(partial(_path, valid=IN_STATUS))]
+StatusPath = Annotated[Text, PlainValidator(partial(_parse_path, valid=IN_STATUS))]
 
-StatusJson = Annotated[JsonObject, PlainValidator(partial(_json, valid=IN_STATUS))]
+StatusJson = Annotated[JsonObject, PlainValidator(partial(_parse_json, valid=IN_STATUS))]
 
 # The path to a member of an answer, by the names of members; a number is an index in a list.
-Members = Annotated[tuple[str, ...], PlainValidator(_members)]
+MemberPath = Annotated[tuple[str, ...], PlainValidator(_parse_member_path)]
 
-Places = Annotated[tuple[tuple[str, ...], ...], PlainValidator(_one_or_more)]
+MemberPaths = Annotated[tuple[tuple[str, ...], ...], PlainValidator(_parse_member_paths)]
 
 
 class FieldsTable(AdapterSettings):
     """A table `fields`: where each field is in an answer or a notification."""
 
-    outcome: Places = Field(
+    outcome: MemberPaths = Field(
         description="The word of the outcome table. If several places are given, the first one "
         "with a word counts."
     )
-    reference: Members | None = Field(None, description="Our {reference} or {reference_hex}.")
-    amount: Members | None = Field(None, description="The amount, as a number or a text.")
-    amount_minor: Members | None = Field(None, description="The amount in the smallest unit.")
-    currency: Members | None = Field(None, description="The currency.")
-    network_id: Members | None = Field(None, description="The network's own identifier.")
-    reason: Places = Field((), description="Why a payment failed or was refused.")
+    reference: MemberPath | None = Field(None, description="Our {reference} or {reference_hex}.")
+    amount: MemberPath | None = Field(None, description="The amount, as a number or a text.")
+    amount_minor: MemberPath | None = Field(None, description="The amount in the smallest unit.")
+    currency: MemberPath | None = Field(None, description="The currency.")
+    network_id: MemberPath | None = Field(None, description="The network's own identifier.")
+    reason: MemberPaths = Field((), description="Why a payment failed or was refused.")
     optional: list[Literal["reference", "amount", "currency"]] = Field(
         [], description="The fields that may be missing in a success."
     )
 
     @model_validator(mode="after")
-    def _one_amount(self) -> Self:
+    def _has_one_amount(self) -> Self:
         if self.amount is not None and self.amount_minor is not None:
             raise ValueError("amount and amount_minor: only one of them can be set")
         return self
@@ -264,7 +264,7 @@ class _Body(AdapterSettings):
     method: Literal["GET", "POST", "PUT"]
 
     @model_validator(mode="after")
-    def _one_body(self) -> Self:
+    def _has_one_body(self) -> Self:
         given = [name for name in ("json_body", "form") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError("json and form: only one of them can be set")
@@ -287,8 +287,8 @@ class SubmitTable(_Body):
 
     @model_validator(mode="after")
     def _names_its_attempt(self) -> Self:
-        _require_separator([*_texts_beside_headers(self), *self.headers.values()])
-        if not identify(names_in(self)):
+        _require_separator([*_texts_outside_headers(self), *self.headers.values()])
+        if not identifies_attempt(names_in(self)):
             raise ValueError(
                 f"path, headers, json or form: one of them needs {IDENTIFIERS}, because the "
                 "network must be able to tell this payment from others; write {reference} where "
@@ -317,12 +317,12 @@ class StatusTable(_Body):
 
     @model_validator(mode="after")
     def _names_its_attempt(self) -> Self:
-        texts = _texts_beside_headers(self)
-        asked = {name for text in texts for name in text.names}
-        if "network_id" in asked:
+        texts = _texts_outside_headers(self)
+        used = {name for text in texts for name in text.names}
+        if "network_id" in used:
             return self
         _require_separator(texts)
-        if not identify(asked):
+        if not identifies_attempt(used):
             raise ValueError(
                 f"path, json or form: one of them needs {{network_id}}, {IDENTIFIERS}, because "
                 "the answer must be about this payment; use the identifier by which the network "
@@ -333,11 +333,11 @@ class StatusTable(_Body):
 
 def names_in(table: SubmitTable | StatusTable) -> frozenset[str]:
     """The placeholders that a request uses."""
-    texts = [*_texts_beside_headers(table), *table.headers.values()]
+    texts = [*_texts_outside_headers(table), *table.headers.values()]
     return frozenset(name for text in texts for name in text.names)
 
 
-def _texts_beside_headers(table: SubmitTable | StatusTable) -> Sequence[Text]:
+def _texts_outside_headers(table: SubmitTable | StatusTable) -> Sequence[Text]:
     in_json = table.json_body.texts if table.json_body is not None else ()
     return [table.path, *(table.form or {}).values(), *in_json]
 
@@ -346,7 +346,7 @@ def _require_separator(texts: Sequence[Text]) -> None:
     """Refuse an identity of two identifiers of which it is unclear where one ends."""
     used = {name for text in texts for name in text.names}
     clear = {name for text in texts for name in text.identifiers}
-    _require(identify(clear) or not identify(used), NEEDS_SEPARATOR)
+    _require(identifies_attempt(clear) or not identifies_attempt(used), NEEDS_SEPARATOR)
 
 
 class NotificationTable(AdapterSettings):
@@ -356,7 +356,7 @@ class NotificationTable(AdapterSettings):
     """
 
     trust: Literal["signed", "hint"]
-    signature_header: Annotated[str, AfterValidator(_header_name)] = ""
+    signature_header: Annotated[str, AfterValidator(_check_header_name)] = ""
     algorithm: Literal["sha256", "sha512"] = "sha256"
     encoding: Literal["hex", "base64"] = "hex"
     prefix: str = Field("", description='The prefix of the signature, such as "sha256=".')
@@ -389,7 +389,7 @@ class HttpJsonSettings(HttpAdapterSettings):
     )
     auth_user: User = Field("", description="The user name of basic.")
     auth_secret: HeaderSecret = Field(SecretStr(""), description="Password, token or key.")
-    auth_header: Annotated[str, AfterValidator(_header_name)] = Field(
+    auth_header: Annotated[str, AfterValidator(_check_header_name)] = Field(
         "", description="The header with the secret."
     )
     signature_key: SecretStr = Field(
@@ -406,14 +406,14 @@ class HttpJsonSettings(HttpAdapterSettings):
     notification: NotificationTable | None = None
 
     @model_validator(mode="after")
-    def _account_is_whole(self) -> Self:
+    def _account_is_complete(self) -> Self:
         needed = {
-            "none": {},
-            "basic": {"auth_user": self.auth_user, "auth_secret": self._secret},
-            "bearer": {"auth_secret": self._secret},
-            "header": {"auth_header": self.auth_header, "auth_secret": self._secret},
+            "none": (),
+            "basic": ("auth_user", "auth_secret"),
+            "bearer": ("auth_secret",),
+            "header": ("auth_header", "auth_secret"),
         }[self.auth]
-        missing = [name for name, value in needed.items() if not value]
+        missing = [name for name in needed if not getattr(self, name)]
         if missing:
             raise ValueError(f"{', '.join(missing)}: must be set with auth = {self.auth!r}")
         for title, table in (("submit", self.submit), ("status", self.status)):
@@ -453,7 +453,7 @@ class HttpJsonSettings(HttpAdapterSettings):
     @model_validator(mode="after")
     def _outcome_can_be_known(self) -> Self:
         signed = self.notification is not None and self.notification.trust == "signed"
-        if signed and not self.key:
+        if signed and not self.signing_key:
             raise ValueError("signature_key: must be set if notification.trust is signed")
         if self.status is None and not signed:
             raise ValueError(
@@ -476,13 +476,9 @@ class HttpJsonSettings(HttpAdapterSettings):
         return self
 
     @property
-    def _secret(self) -> str:
-        return self.auth_secret.get_secret_value()
-
-    @property
-    def key(self) -> str:
+    def signing_key(self) -> str:
         """The key of signed notifications."""
-        return self.signature_key.get_secret_value() or self._secret
+        return (self.signature_key or self.auth_secret).get_secret_value()
 
     @property
     def credentials(self) -> str:
@@ -497,8 +493,8 @@ class HttpJsonSettings(HttpAdapterSettings):
     @property
     def status_fields(self) -> FieldsTable:
         """Where the fields are in the answer to a status query."""
-        own = None if self.status is None else self.status.fields
-        return own or self.submit.fields
+        fields = None if self.status is None else self.status.fields
+        return fields or self.submit.fields
 
     @property
     def notification_fields(self) -> FieldsTable | None:
@@ -512,11 +508,12 @@ class HttpJsonSettings(HttpAdapterSettings):
         """The outcomes of `status`, or those of `submit` that a status query can have."""
         if self.status is not None and self.status.outcomes is not None:
             return self.status.outcomes
-        can_be = {Outcome.PENDING, Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED}
-        return {word: each for word, each in self.submit.outcomes.items() if each.outcome in can_be}
+        allowed = {Outcome.PENDING, Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED}
+        outcomes = self.submit.outcomes.items()
+        return {word: each for word, each in outcomes if each.outcome in allowed}
 
     @property
     def notification_outcomes(self) -> Mapping[str, Meaning]:
         """The outcomes of `notification`, or those of a status query."""
-        own = None if self.notification is None else self.notification.outcomes
-        return self.status_outcomes if own is None else own
+        outcomes = None if self.notification is None else self.notification.outcomes
+        return self.status_outcomes if outcomes is None else outcomes

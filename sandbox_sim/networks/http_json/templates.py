@@ -106,7 +106,7 @@ STATUS: Final[Mapping[str, Callable[[StatusQuery], Value]]] = {
 }
 
 # The placeholders whose value a client chooses, and the fields of `SubmitRequest` that have it.
-OF_CLIENTS: Final[Mapping[str, str]] = {
+CLIENT_FIELDS: Final[Mapping[str, str]] = {
     **{
         name: name
         for name in ("transaction_id", "nw", "nickname", "request_time", "text", "sender_id")
@@ -141,7 +141,7 @@ IDENTIFIERS: Final = (
 AMOUNTS: Final = frozenset({"amount", "amount_text", "amount_minor"})
 
 
-def identify(used: Iterable[str]) -> bool:
+def identifies_attempt(used: Iterable[str]) -> bool:
     """Whether these placeholders identify one attempt."""
     names = frozenset(used)
     return any(each <= names for each in _IDENTIFIERS)
@@ -220,12 +220,12 @@ class Text:
         """The value of a text that is only one placeholder, with its type; else the text."""
         if len(self.parts) == 1 and self.parts[0][0] == "" and self.parts[0][1]:
             return values[self.parts[0][1]]
-        return self.text(values)
+        return self.render(values)
 
-    def text(self, values: Values, written: Callable[[str], str] = str) -> str:
-        """The text with its placeholders filled in. written: how each value is escaped."""
+    def render(self, values: Values, escape: Callable[[str], str] = str) -> str:
+        """The text with its placeholders filled in. escape: escapes each value."""
         return "".join(
-            literal + (written(as_text(values[name])) if name else "")
+            literal + (escape(as_text(values[name])) if name else "")
             for literal, name in self.parts
         )
 
@@ -243,7 +243,7 @@ class JsonObject:
         Raises:
             ValueError: it has a value that JSON does not support, or an invalid template.
         """
-        self._template = _parsed(source)
+        self._template = _parse(source)
 
     @property
     def texts(self) -> Iterator[Text]:
@@ -255,12 +255,12 @@ class JsonObject:
         """The placeholders."""
         return (name for text in self.texts for name in text.names)
 
-    def text(self, values: Values) -> str:
+    def render(self, values: Values) -> str:
         """The object as JSON; a `Decimal` is written as an exact number."""
-        return _as_json(self._template, values)
+        return _render_json(self._template, values)
 
 
-def _parsed(source: object) -> _Json:
+def _parse(source: object) -> _Json:
     match source:
         case str():
             return Text.parse(source)
@@ -269,9 +269,9 @@ def _parsed(source: object) -> _Json:
         case None | bool() | int() | float():
             return source
         case list():
-            return tuple(map(_parsed, source))
+            return tuple(map(_parse, source))
         case Mapping():
-            return {str(name): _parsed(each) for name, each in source.items()}
+            return {str(name): _parse(each) for name, each in source.items()}
         case _:
             kind = type(source).__name__
             raise ValueError(f"JSON has no values of type {kind}; write it as text")
@@ -289,30 +289,30 @@ def _texts_in(template: _Json) -> Iterator[Text]:
                 yield from _texts_in(each)
 
 
-def _as_json(template: _Json, values: Values) -> str:
+def _render_json(template: _Json, values: Values) -> str:
     match template:
         case Text():
             value = template.value(values)
             return format(value, "f") if isinstance(value, Decimal) else compact(value)
         case tuple():
-            return f"[{','.join(_as_json(each, values) for each in template)}]"
+            return f"[{','.join(_render_json(each, values) for each in template)}]"
         case Mapping():
             members = [
-                f"{compact(name)}:{_as_json(each, values)}" for name, each in template.items()
+                f"{compact(name)}:{_render_json(each, values)}" for name, each in template.items()
             ]
             return f"{{{','.join(members)}}}"
         case _:
             return compact(template)
 
 
-def as_form(template: Mapping[str, Text], values: Values) -> str:
+def render_form(template: Mapping[str, Text], values: Values) -> str:
     """The template as the fields of a form."""
-    return urlencode({name: each.text(values) for name, each in template.items()})
+    return urlencode({name: each.render(values) for name, each in template.items()})
 
 
-def as_path(template: Text, values: Values) -> str:
+def render_path(template: Text, values: Values) -> str:
     """The template as the path and query of a URL; each value is percent-escaped."""
-    return template.text(values, lambda text: quote(text, safe=""))
+    return template.render(values, lambda text: quote(text, safe=""))
 
 
 def names_in_path(template: Text) -> Iterator[str]:

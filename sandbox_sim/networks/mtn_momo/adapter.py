@@ -23,7 +23,7 @@ from sandbox_sim.networks.http_client import (
     submitted,
 )
 from sandbox_sim.networks.mtn_momo import messages
-from sandbox_sim.networks.mtn_momo.messages import is_of_one_request
+from sandbox_sim.networks.mtn_momo.messages import is_about_one_request
 from sandbox_sim.networks.mtn_momo.settings import (
     COLLECTION,
     DISBURSEMENT,
@@ -102,7 +102,7 @@ class MtnMomo:
             environment.name, environment.clock, self.scrubber, environment.timeout, **options
         )
         in_sandbox = settings.is_sandbox
-        self._products = {name: self._product(name, each) for name, each in accounts.items()}
+        self._products = {name: self._make_product(name, each) for name, each in accounts.items()}
         self.capabilities = Capabilities(
             operations=frozenset(
                 operation for operation, name in _PRODUCTS.items() if name in accounts
@@ -116,7 +116,7 @@ class MtnMomo:
         )
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready; connects to nothing."""
+        """Open the HTTP client; connects to nothing."""
         await self._http.open(events)
 
     async def close(self) -> None:
@@ -137,17 +137,17 @@ class MtnMomo:
         ends_at = self._clock.monotonic() + self._timeout_s
         token = await product.tokens.get(self._timeout_s)
         if isinstance(token, NoToken):
-            fault = token.network_fault
-            return SubmitResult(Outcome.NOT_SENT, reason=token.problem, network_fault=fault)
+            reason, fault = token.problem, token.network_fault
+            return SubmitResult(Outcome.NOT_SENT, reason=reason, network_fault=fault)
         answer = await self._send(product, request, token, ends_at)
         if isinstance(answer, HttpAnswer) and answer.status == 401:
-            renewed = await product.tokens.get(self._left(ends_at), refused=token)
+            renewed = await product.tokens.get(self._remaining(ends_at), refused=token)
             if isinstance(renewed, NoToken):
-                refused = self._read(answer)
+                refused = self._submit_result(answer)
                 return replace(refused, reason=f"{refused.reason}; {renewed.problem}")
             answer = await self._send(product, request, renewed, ends_at)
-        result = submitted(answer, self._read)
-        if isinstance(answer, HttpAnswer) and is_of_one_request(document_of(answer.body)):
+        result = submitted(answer, self._submit_result)
+        if isinstance(answer, HttpAnswer) and is_about_one_request(document_of(answer.body)):
             # MTN sends HTTP 500 for a payer without an account; the circuit breaker ignores it.
             return replace(result, network_fault=False)
         return result
@@ -198,7 +198,7 @@ class MtnMomo:
             return Health(ok=False, detail="; ".join(problems))
         return Health(ok=True, detail=f"gives tokens for {' and '.join(self._products)}")
 
-    def _read(self, answer: HttpAnswer) -> SubmitResult:
+    def _submit_result(self, answer: HttpAnswer) -> SubmitResult:
         result = messages.submit_result(answer.status, answer.body)
         return replace(result, reason=self.scrubber.text(result.reason))
 
@@ -220,11 +220,11 @@ class MtnMomo:
             headers,
             messages.payment(request, product.party),
             attempt_id=request.attempt_id,
-            within_s=self._left(ends_at),
+            within_s=self._remaining(ends_at),
         )
 
     async def _ask(
-        self, product: _Product, query: StatusQuery, token: str | NoToken, *, again: bool = True
+        self, product: _Product, query: StatusQuery, token: str | NoToken, *, may_renew: bool = True
     ) -> HttpAnswer | NoToken | NoAnswer:
         """Ask for the status of a payment; after a 401 once more with a new token."""
         if isinstance(token, NoToken):
@@ -236,16 +236,16 @@ class MtnMomo:
             {**product.headers, "Authorization": f"Bearer {token}"},
             attempt_id=query.attempt_id,
         )
-        if again and isinstance(answer, HttpAnswer) and answer.status == 401:
+        if may_renew and isinstance(answer, HttpAnswer) and answer.status == 401:
             renewed = await product.tokens.get(self._timeout_s, refused=token)
-            return await self._ask(product, query, renewed, again=False)
+            return await self._ask(product, query, renewed, may_renew=False)
         return answer
 
-    def _left(self, ends_at: float) -> float:
+    def _remaining(self, ends_at: float) -> float:
         """How much of the time is left, in seconds of real time."""
         return max(ends_at - self._clock.monotonic(), 0.0)
 
-    def _product(self, name: str, account: ProductCredentials) -> _Product:
+    def _make_product(self, name: str, account: ProductCredentials) -> _Product:
         path, party = _PATHS[name]
         url = f"{self._settings.base_url}/{name}"
         headers = {

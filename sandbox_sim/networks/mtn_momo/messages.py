@@ -20,7 +20,7 @@ FAILURE_REASONS: Final[Mapping[str, str]] = tomllib.loads(
 )
 
 # These are about the customer of one request. The others may concern every request to this account.
-_OF_ONE_REQUEST: Final = frozenset(
+_ABOUT_ONE_REQUEST: Final = frozenset(
     {
         *("PAYER_NOT_FOUND", "PAYER_LIMIT_REACHED", "VALIDATION_ERROR"),
         *("PAYEE_NOT_FOUND", "PAYEE_LIMIT_REACHED", "PAYEE_NOT_ALLOWED_TO_RECEIVE"),
@@ -39,9 +39,9 @@ def code_of(reason: object) -> str:
     return code.strip() if isinstance(code, str) else ""
 
 
-def is_of_one_request(reason: object) -> bool:
+def is_about_one_request(reason: object) -> bool:
     """Whether the code is about the customer of one request, such as PAYER_NOT_FOUND."""
-    return code_of(reason) in _OF_ONE_REQUEST
+    return code_of(reason) in _ABOUT_ONE_REQUEST
 
 
 def failure_reason(reason: object) -> str:
@@ -49,8 +49,8 @@ def failure_reason(reason: object) -> str:
     code = code_of(reason)
     message: Any = reason.get("message") if isinstance(reason, Mapping) else None
     meaning = FAILURE_REASONS.get(code) or (message if isinstance(message, str) else "")
-    said = ": ".join(text for text in (code, meaning.strip()) if text)
-    return (said or NO_REASON)[:MOST_CHARACTERS]
+    text = ": ".join(filter(None, (code, meaning.strip())))
+    return (text or NO_REASON)[:MOST_CHARACTERS]
 
 
 _STATES: Final[Mapping[str, Outcome]] = {
@@ -64,7 +64,7 @@ _STATES: Final[Mapping[str, Outcome]] = {
 # not know whether it took the request.
 _REFUSALS: Final[Mapping[int, str]] = {400: "400", 401: "500", 403: "500"}
 
-_IS_THERE: Final = "RESOURCE_ALREADY_EXIST"
+_ALREADY_EXISTS: Final = "RESOURCE_ALREADY_EXIST"
 
 # MTN refuses longer messages.
 MOST_MESSAGE_CHARACTERS: Final = 160
@@ -90,8 +90,8 @@ def submit_result(status: int, body: bytes) -> SubmitResult:
     if status == 202 and not body.strip():
         return SubmitResult(Outcome.PENDING)
     document = document_of(body)
-    reason = _in_words(status, document)
-    if status == 409 and code_of(document) == _IS_THERE:
+    reason = _describe_answer(status, document)
+    if status == 409 and code_of(document) == _ALREADY_EXISTS:
         return SubmitResult(Outcome.PENDING, reason=reason)
     if status in _REFUSALS:
         return SubmitResult(Outcome.REFUSED, code=_REFUSALS[status], reason=reason)
@@ -102,19 +102,19 @@ def status_result(status: int, body: bytes, reference: str, transaction_id: str)
     """The result of a status query."""
     document = document_of(body)
     if status == 404:
-        return StatusResult(Outcome.UNKNOWN, found=False, reason=_in_words(status, document))
+        return StatusResult(Outcome.UNKNOWN, found=False, reason=_describe_answer(status, document))
     outcome = outcome_of(document) if status == 200 else Outcome.UNKNOWN
     if outcome is Outcome.UNKNOWN:
-        return StatusResult(Outcome.UNKNOWN, reason=_in_words(status, document))
+        return StatusResult(Outcome.UNKNOWN, reason=_describe_answer(status, document))
     echoed = echo(document)
     external_id = text_of(document.get("externalId"))
     # MTN repeats our transaction_id instead of the reference; another one means another payment.
-    repeated = reference if external_id and external_id == transaction_id else external_id
+    is_ours = external_id and external_id == transaction_id
     return StatusResult(
         outcome,
         reason=failure(document, outcome),
         network_id=network_id(document),
-        echo=echoed._replace(reference=repeated or None),
+        echo=echoed._replace(reference=(reference if is_ours else external_id) or None),
     )
 
 
@@ -141,8 +141,8 @@ def echo(document: Mapping[str, Any]) -> Echo:
     )
 
 
-def _in_words(status: int, document: Mapping[str, Any]) -> str:
+def _describe_answer(status: int, document: Mapping[str, Any]) -> str:
     """The HTTP status, with the code and the message if there are any."""
-    said = document.get("message")
-    has_words = bool(code_of(document)) or (isinstance(said, str) and bool(said))
-    return f"HTTP {status}, {failure_reason(document)}" if has_words else f"HTTP {status}"
+    message = document.get("message")
+    has_reason = code_of(document) or (isinstance(message, str) and message)
+    return f"HTTP {status}, {failure_reason(document)}" if has_reason else f"HTTP {status}"

@@ -64,7 +64,7 @@ class MtnMomoSettings(HttpAdapterSettings):
     )
 
     @model_validator(mode="after")
-    def _accounts_are_whole(self) -> Self:
+    def _accounts_are_complete(self) -> Self:
         missing = [
             f"{product}_{name}"
             for product in (COLLECTION, DISBURSEMENT)

@@ -15,11 +15,11 @@ from sandbox_sim.records.exchanges import Scrubber
 from sandbox_sim.values.peer_input import amount_of, document_of
 
 # A token is renewed this long before it expires, but not before half of its time is over.
-RENEWED_BEFORE_S: Final = 60.0
+RENEWAL_MARGIN_S: Final = 60.0
 
-# The life of a token from an answer without `expires_in`: MTN's usual one. If it is shorter, MTN
-# answers 401.
-USUAL_LIFE_S: Final = 3600.0
+# The lifetime of a token from an answer without `expires_in`: MTN's usual one. If the true one is
+# shorter, MTN answers 401.
+DEFAULT_LIFETIME_S: Final = 3600.0
 
 # The settings for a token; each begins with the name of its product.
 _CREDENTIALS: Final = "api_user, api_key and subscription_key of this product"
@@ -106,7 +106,7 @@ class Tokens:
         answer = await self.http.ask("token", "POST", self.url, self.headers)
         if isinstance(answer, NoAnswer):
             return NoToken(f"no token: {answer.problem}", answer.network_fault)
-        text, life = _read(answer.body) if answer.status == 200 else ("", 0.0)
+        text, lifetime = _parse_token(answer.body) if answer.status == 200 else ("", 0.0)
         if not text:
             wrong = advice(answer.status, _CREDENTIALS)
             problem = f"no token: HTTP {answer.status}{wrong and f': {wrong}'}"
@@ -116,17 +116,17 @@ class Tokens:
             self.scrubber.add(text)
             self._newest = text
         now = self.clock.monotonic()
-        renewed_before = min(RENEWED_BEFORE_S, life / 2)
-        self._token = _Token(text, now + life - renewed_before, now + life)
+        margin = min(RENEWAL_MARGIN_S, lifetime / 2)
+        self._token = _Token(text, now + lifetime - margin, now + lifetime)
         return text
 
 
-def _read(body: bytes) -> tuple[str, float]:
-    """The token of an answer and its life in seconds; an empty token if it has none."""
+def _parse_token(body: bytes) -> tuple[str, float]:
+    """The token of an answer and its lifetime in seconds; an empty token if it has none."""
     document = document_of(body)
-    text, life = document.get("access_token"), document.get("expires_in")
+    text, lifetime = document.get("access_token"), document.get("expires_in")
     # A token goes into a header.
     if not isinstance(text, str) or not text or not all("!" <= each <= "~" for each in text):
         return "", 0.0
-    seconds = amount_of(life)
-    return text, float(seconds) if seconds is not None and seconds > 0 else USUAL_LIFE_S
+    seconds = amount_of(lifetime)
+    return text, float(seconds) if seconds is not None and seconds > 0 else DEFAULT_LIFETIME_S

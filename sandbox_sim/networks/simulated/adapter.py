@@ -9,9 +9,6 @@ A last digit 9 is taken and fails later, so that staging sees 001 with its callb
 succeeds. Payments that the setting `reverses` lists are reversed some time after their success.
 """
 
-import asyncio
-import contextlib
-import heapq
 import itertools
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -19,10 +16,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
+from sandbox_sim.networks.scheduled_calls import ScheduledCalls
 from sandbox_sim.networks.settings import AdapterSettings, adapter_factory
 from sandbox_sim.operations import CARRIED, Operation
 from sandbox_sim.payments import sandbox_rules
@@ -90,8 +89,6 @@ _FAILURES: Final[Mapping[SubmitFailure, SubmitResult]] = {
     SubmitFailure.LOST_ANSWER: _LOST,
 }
 
-Share = float
-
 
 class SimulatedSettings(AdapterSettings):
     """The settings of a network with `adapter = "simulated"`."""
@@ -105,7 +102,7 @@ class SimulatedSettings(AdapterSettings):
         [], description="Numbers, accounts and amounts whose payments are reversed after success."
     )
     reverse_after_ms: float = Field(10_000, ge=0, description="From the decision to the reversal.")
-    failures: dict[SubmitFailure, Share] = Field(
+    failures: dict[SubmitFailure, float] = Field(
         {}, description="Shares of submits that are lost: not_sent, lost_request, lost_answer."
     )
 
@@ -181,23 +178,17 @@ class SimulatedNetwork:
         self._ids = environment.ids
         self.scrubber = Scrubber()
         self._events: NetworkEvents | None = None
-        self._due: list[tuple[datetime, int, Outcome, str]] = []
-        self._numbered = 0
-        self._wake = asyncio.Event()
-        self._notifying: asyncio.Task[None] | None = None
+        self._notifications = ScheduledCalls(environment.clock)
 
     async def open(self, events: NetworkEvents) -> None:
         """Start sending notifications."""
         self._events = events
-        self._notifying = asyncio.create_task(self._notify(events))
+        self._notifications.start()
 
     async def close(self) -> None:
         """Stop sending notifications."""
-        if self._notifying is not None:
-            self._notifying.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._notifying
-        self._notifying = self._events = None
+        await self._notifications.close()
+        self._events = None
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         """Send a request to the carrier, unless the next failure loses it."""
@@ -208,13 +199,13 @@ class SimulatedNetwork:
             return SubmitResult(Outcome.NOT_SENT, reason=objection)
         failure = self._next_failure()
         if failure is None:
-            result = await self._arrive(request)
+            result = await self._submit_to_carrier(request)
         else:
             result = _FAILURES[failure]
             if failure is SubmitFailure.LOST_ANSWER:
-                await self._arrive(request)
+                await self._submit_to_carrier(request)
         await self._clock.pause(self._settings.latency_ms / 1000)
-        self._tell("submit", request.attempt_id, request.reference, result.outcome, result.reason)
+        self._report("submit", request, result)
         return result
 
     async def status(self, query: StatusQuery) -> StatusResult:
@@ -234,7 +225,7 @@ class SimulatedNetwork:
                 network_id=taken.network_id,
                 echo=taken.echo,
             )
-        self._tell("status", query.attempt_id, query.reference, result.outcome, result.reason)
+        self._report("status", query, result)
         return result
 
     def verify(self, raw: RawNotification) -> bool:
@@ -263,7 +254,7 @@ class SimulatedNetwork:
             draw -= share
         return None
 
-    async def _arrive(self, request: SubmitRequest) -> SubmitResult:
+    async def _submit_to_carrier(self, request: SubmitRequest) -> SubmitResult:
         """The carrier's answer to a submit."""
         early = self._settings.notify is Notify.BEFORE_ANSWER
         delay_ms = 0 if early else self._settings.settle_after_ms
@@ -275,48 +266,40 @@ class SimulatedNetwork:
             return SubmitResult(Outcome.REFUSED, code=taken.code, reason=reason)
         if is_new:
             taken.reversed_at = self._reversed_at(taken)
-            await self._plan_notifications(taken)
+            await self._schedule_notifications(taken)
         return SubmitResult(
             Outcome.PENDING,
             network_id=taken.network_id,
             redirect_url=request.landing_page if request.operation is Operation.CARD else "",
         )
 
-    async def _plan_notifications(self, taken: Taken) -> None:
-        notify, events = self._settings.notify, self._events
-        if notify is Notify.BEFORE_ANSWER and events is not None:
-            await events.notified(_notification(taken, taken.decision))
+    async def _schedule_notifications(self, taken: Taken) -> None:
+        notify = self._settings.notify
+        if notify is Notify.BEFORE_ANSWER:
+            await self._notify(taken, taken.decision)
         elif notify is not Notify.NEVER:
-            self._plan(taken.decided_at, taken.decision, taken)
+            self._schedule(taken.decided_at, taken.decision, taken)
         if taken.reversed_at is not None and notify is not Notify.NEVER:
-            self._plan(taken.reversed_at, Outcome.REVERSED, taken)
-        self._wake.set()
+            self._schedule(taken.reversed_at, Outcome.REVERSED, taken)
 
-    def _plan(self, at: datetime, outcome: Outcome, taken: Taken) -> None:
+    def _schedule(self, at: datetime, outcome: Outcome, taken: Taken) -> None:
         due = at + timedelta(milliseconds=self._settings.notify_after_ms)
         for _ in range(2 if self._settings.notify is Notify.TWICE else 1):
-            self._numbered += 1
-            planned = due, self._numbered, outcome, taken.request.reference
-            heapq.heappush(self._due, planned)
+            self._notifications.add(due, partial(self._notify, taken, outcome))
 
     def _reversed_at(self, taken: Taken) -> datetime | None:
         """When a payment is reversed; None if the setting `reverses` does not list it."""
-        listed = any(_names(each, taken.request) for each in self._settings.reverses)
+        listed = any(_matches(each, taken.request) for each in self._settings.reverses)
         if not listed or taken.decision is not Outcome.SUCCEEDED:
             return None
         return taken.decided_at + timedelta(milliseconds=self._settings.reverse_after_ms)
 
-    async def _notify(self, events: NetworkEvents) -> None:
-        """Send each notification when it falls due."""
-        while True:
-            while self._due and self._due[0][0] <= self._clock.now():
-                _, _, outcome, reference = heapq.heappop(self._due)
-                await events.notified(_notification(self.carrier.taken[reference], outcome))
-            self._wake.clear()
-            await self._clock.wait(self._wake, self._due[0][0] if self._due else None)
+    async def _notify(self, taken: Taken, outcome: Outcome) -> None:
+        if self._events is not None:
+            await self._events.notified(_notification(taken, outcome))
 
-    def _tell(
-        self, purpose: str, attempt_id: str, reference: str, outcome: Outcome, reason: str
+    def _report(
+        self, purpose: str, sent: SubmitRequest | StatusQuery, result: SubmitResult | StatusResult
     ) -> None:
         if self._events is None:
             return
@@ -324,20 +307,20 @@ class SimulatedNetwork:
             Exchange(
                 self._name,
                 purpose,
-                attempt_id,
+                sent.attempt_id,
                 self._clock.now(),
                 0,
                 "CALL",
                 f"simulated:{self._name}",
                 {},
-                self.scrubber.text(f"reference {reference}"),
-                answer_body=outcome.value,
-                problem=self.scrubber.text(reason),
+                self.scrubber.text(f"reference {sent.reference}"),
+                answer_body=result.outcome.value,
+                problem=self.scrubber.text(result.reason),
             )
         )
 
 
-def _names(key: str, request: SubmitRequest) -> bool:
+def _matches(key: str, request: SubmitRequest) -> bool:
     """Whether a number or an amount matches a request."""
     if is_number(key):
         return to_international(key) == to_international(request.party)

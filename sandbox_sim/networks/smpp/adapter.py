@@ -55,12 +55,12 @@ LONGEST_PAUSE_S: Final = 30.0
 class Throttle:
     """A pause before the next submit, which is doubled each time, up to `LONGEST_PAUSE_S`.
 
-    most_s: how long one part waits in all, in real time.
+    longest_wait_s: how long one part waits in all, in real time.
     """
 
-    def __init__(self, clock: Clock, most_s: float) -> None:
+    def __init__(self, clock: Clock, longest_wait_s: float) -> None:
         self._clock = clock
-        self._most_s = most_s
+        self._longest_wait_s = longest_wait_s
         self._pause_s = 0.0
         self._slowed_at = 0.0
         self._pauses = Pauses(clock)
@@ -83,7 +83,7 @@ class Throttle:
 
     def is_too_long(self, waited_s: float) -> bool:
         """Whether a part has waited long enough to be given up."""
-        return waited_s > self._most_s or self._pauses.has_ended
+        return waited_s > self._longest_wait_s or self._pauses.has_ended
 
     def close(self) -> None:
         """End all waiting."""
@@ -103,21 +103,21 @@ class Smpp:
         self._settings = settings
         self._name = environment.name
         self._clock = environment.clock
-        self._within_s = environment.timeout.total_seconds()
+        self._timeout_s = environment.timeout.total_seconds()
         self.scrubber = Scrubber([settings.password.get_secret_value()])
-        self._deliveries = Deliveries(self._delivered)
+        self._deliveries = Deliveries(self._on_delivery)
         self._link = SmppLink(
             environment.name,
             settings,
             environment.clock,
             environment.ids,
             self._deliveries,
-            self._within_s,
+            self._timeout_s,
         )
         self._window = asyncio.Semaphore(settings.window)
         self._throttle = Throttle(environment.clock, settings.throttled_for_s)
         self._bad_receipts = 0
-        self._later = RunningTasks()
+        self._late_answers = RunningTasks()
         self._events: NetworkEvents | None = None
         self._reference = int(environment.ids.draw() * 256)
         self.capabilities = Capabilities(
@@ -128,7 +128,7 @@ class Smpp:
             decides_within=timedelta(seconds=settings.receipt_timeout_s),
             # Each part may take the whole timeout, and wait while the SMSC is overloaded.
             submit_within=timedelta(
-                seconds=outgoing.MOST_PARTS * self._within_s + settings.throttled_for_s
+                seconds=outgoing.MOST_PARTS * self._timeout_s + settings.throttled_for_s
             ),
         )
 
@@ -142,7 +142,7 @@ class Smpp:
         self._throttle.close()
         await self._link.close()
         await self._deliveries.close()
-        await self._later.cancel()
+        await self._late_answers.cancel()
         self._events = None
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
@@ -161,7 +161,7 @@ class Smpp:
             results.append(await self._send(request.attempt_id, part))
             if results[-1].outcome in {Outcome.NOT_SENT, Outcome.REFUSED}:
                 break
-        return _together(results, len(parts))
+        return _message_result(results, len(parts))
 
     async def status(self, query: StatusQuery) -> StatusResult:
         """UNKNOWN: only receipts bring the outcome."""
@@ -189,32 +189,32 @@ class Smpp:
         while True:
             async with self._window:
                 await self._throttle.wait()
-                result, is_throttled = await self._send_once(attempt_id, part)
-            if not is_throttled:
+                result = await self._send_once(attempt_id, part)
+            if result.reason not in pdus.THROTTLED:
                 return result
             waited_s += self._throttle.slow_down()
             if self._throttle.is_too_long(waited_s):
                 return result
 
-    async def _send_once(self, attempt_id: str, part: Part) -> tuple[SubmitResult, bool]:
-        """Send a part once; the second value is whether the SMSC refused it because of its load."""
+    async def _send_once(self, attempt_id: str, part: Part) -> SubmitResult:
+        """Send a part once; the reason is in `THROTTLED` if the SMSC refuses it for its load."""
         began_at = self._clock.monotonic()
         # Only later parts wait for a connection; without one the first part fails at once.
         first = part.number == 1
         connection = await (
-            self._link.bound() if first else self._link.bound_within(self._within_s)
+            self._link.bound() if first else self._link.bound_within(self._timeout_s)
         )
-        answer = await self._asked(connection, attempt_id, part, began_at)
-        self._tell(attempt_id, part, answer, self._clock.monotonic() - began_at)
+        answer = await self._answer_or_result(connection, attempt_id, part, began_at)
+        self._report(attempt_id, part, answer, began_at)
         if isinstance(answer, SubmitResult):
-            return answer, False
-        result = _read(answer)
+            return answer
+        result = _part_result(answer)
         if result.outcome is Outcome.PENDING:
             self._throttle.speed_up()
-            await self._taken(attempt_id, part, answer)
-        return result, result.reason in pdus.THROTTLED
+            await self._save_identifier(attempt_id, part, answer)
+        return result
 
-    async def _asked(
+    async def _answer_or_result(
         self, connection: SmscConnection | None, attempt_id: str, part: Part, began_at: float
     ) -> Pdu | SubmitResult:
         """The answer of the SMSC, or the result if there is none."""
@@ -224,7 +224,7 @@ class Smpp:
         try:
             return await connection.ask(
                 lambda sequence: pdus.submit_sm(sequence, part),
-                lambda answer: self._answered_late(attempt_id, part, answer, began_at),
+                lambda answer: self._on_late_answer(attempt_id, part, answer, began_at),
             )
         except NotWritten as error:
             return SubmitResult(Outcome.NOT_SENT, reason=str(error), network_fault=True)
@@ -232,7 +232,7 @@ class Smpp:
             fault = error.network_fault
             return SubmitResult(Outcome.UNKNOWN, reason=str(error), network_fault=fault)
 
-    async def _taken(self, attempt_id: str, part: Part, answer: Pdu) -> None:
+    async def _save_identifier(self, attempt_id: str, part: Part, answer: Pdu) -> None:
         """Save the identifier of a part that the SMSC took."""
         key = pdus.key_of_answer(answer.message_id, self._settings.receipt_ids)
         if not key:
@@ -240,21 +240,21 @@ class Smpp:
         elif self._events is not None:
             await self._events.part_taken(attempt_id, part.number, part.total, key)
 
-    def _answered_late(self, attempt_id: str, part: Part, answer: Pdu, began_at: float) -> None:
+    def _on_late_answer(self, attempt_id: str, part: Part, answer: Pdu, began_at: float) -> None:
         """Apply an answer that came after the submit ended as UNKNOWN."""
-        self._tell(attempt_id, part, answer, self._clock.monotonic() - began_at)
-        self._later.start(self._take_late(attempt_id, part, answer))
+        self._report(attempt_id, part, answer, began_at)
+        self._late_answers.start(self._apply_late_answer(attempt_id, part, answer))
 
-    async def _take_late(self, attempt_id: str, part: Part, answer: Pdu) -> None:
-        result = _read(answer)
+    async def _apply_late_answer(self, attempt_id: str, part: Part, answer: Pdu) -> None:
+        result = _part_result(answer)
         if result.outcome is Outcome.PENDING:
-            await self._taken(attempt_id, part, answer)
+            await self._save_identifier(attempt_id, part, answer)
         elif result.outcome is Outcome.REFUSED and self._events is not None:
-            reason = _of_part(part.number, part.total, result.reason)
+            reason = _name_part(part.number, part.total, result.reason)
             refused = Notification(Outcome.FAILED, attempt_id=attempt_id, reason=reason)
             await self._events.notified(refused)
 
-    async def _delivered(self, pdu: Pdu) -> int:
+    async def _on_delivery(self, pdu: Pdu) -> int:
         """Save the receipt in a `deliver_sm` or `data_sm`; returns the status to answer it with."""
         try:
             receipt = pdus.receipt_of(pdus.delivered(pdu))
@@ -275,7 +275,9 @@ class Smpp:
         await self._events.notified(Notification(receipt.outcome, part_id=key, reason=reason))
         return pdus.OK
 
-    def _tell(self, attempt_id: str, part: Part, answer: Pdu | SubmitResult, took_s: float) -> None:
+    def _report(
+        self, attempt_id: str, part: Part, answer: Pdu | SubmitResult, began_at: float
+    ) -> None:
         """Report a part and its answer to the journal, without the text of the message."""
         if self._events is None:
             return
@@ -287,29 +289,29 @@ class Smpp:
             "data_coding": part.data_coding,
             "octets": len(part.octets),
         }
-        said, problem = "", ""
+        response, problem = "", ""
         if isinstance(answer, SubmitResult):
             problem = answer.reason
         else:
-            said = f"{pdus.name_of(answer.status)} {answer.message_id}".strip()
+            response = f"{pdus.name_of(answer.status)} {answer.message_id}".strip()
         self._events.exchanged(
             Exchange(
                 self._name,
                 "submit",
                 attempt_id,
                 self._clock.now(),
-                round(took_s * 1000),
+                round((self._clock.monotonic() - began_at) * 1000),
                 "SUBMIT_SM",
                 f"smpp://{self._settings.host}:{self._settings.port}",
                 {},
                 self.scrubber.body(json.dumps(sent).encode()),
-                answer_body=self.scrubber.text(said),
+                answer_body=self.scrubber.text(response),
                 problem=self.scrubber.text(problem),
             )
         )
 
 
-def _read(answer: Pdu) -> SubmitResult:
+def _part_result(answer: Pdu) -> SubmitResult:
     """The result of a part by the answer to its `submit_sm`."""
     name = pdus.name_of(answer.status)
     if answer.command not in {pdus.SUBMIT_SM | pdus.ANSWER, pdus.GENERIC_NACK}:
@@ -323,14 +325,14 @@ def _read(answer: Pdu) -> SubmitResult:
     return SubmitResult(Outcome.UNKNOWN, reason=name, network_fault=name in pdus.SYSTEM_ERRORS)
 
 
-def _together(results: Sequence[SubmitResult], total: int) -> SubmitResult:
+def _message_result(results: Sequence[SubmitResult], total: int) -> SubmitResult:
     """The result of a message, from the results of the parts that were sent."""
     last = results[-1]
     if len(results) == 1:
         return last
     if last.outcome in {Outcome.NOT_SENT, Outcome.REFUSED}:
         # Earlier parts were sent, but the message never arrives complete.
-        reason = _of_part(len(results), total, last.reason)
+        reason = _name_part(len(results), total, last.reason)
         fault = last.network_fault
         return SubmitResult(Outcome.FAILED, reason=reason, network_fault=fault)
     network_id = next((each.network_id for each in results if each.network_id), "")
@@ -338,14 +340,14 @@ def _together(results: Sequence[SubmitResult], total: int) -> SubmitResult:
         if each.outcome is Outcome.UNKNOWN:
             return SubmitResult(
                 Outcome.UNKNOWN,
-                reason=_of_part(number, total, each.reason),
+                reason=_name_part(number, total, each.reason),
                 network_id=network_id,
                 network_fault=each.network_fault,
             )
     return SubmitResult(Outcome.PENDING, network_id=network_id)
 
 
-def _of_part(number: int, total: int, reason: str) -> str:
+def _name_part(number: int, total: int, reason: str) -> str:
     return reason if total == 1 else f"part {number} of {total}: {reason}"
 
 

@@ -110,19 +110,19 @@ class SmscConnection:
     """An open connection.
 
     on_end: called once when the connection has ended.
-    within_s: how long the SMSC may take to answer, in real time.
+    timeout_s: how long the SMSC may take to answer, in real time.
     """
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     clock: Clock
     deliveries: Deliveries
-    within_s: float
+    timeout_s: float
 
     def __post_init__(self) -> None:
         self._sequence = 0
         self._answers: dict[int, asyncio.Future[Pdu]] = {}
-        self._late: dict[int, Callable[[Pdu], None]] = {}
+        self._late_handlers: dict[int, Callable[[Pdu], None]] = {}
         self._tasks = RunningTasks()
         self._pauses = Pauses(self.clock)
         self.problem = ""
@@ -135,32 +135,32 @@ class SmscConnection:
         return self._pauses.has_ended
 
     async def ask(
-        self, write: Callable[[int], bytes], late: Callable[[Pdu], None] | None = None
+        self, write: Callable[[int], bytes], on_late_answer: Callable[[Pdu], None] | None = None
     ) -> Pdu:
         """Send a request, once, and return its answer.
 
         write: makes the request with a sequence number.
-        late: called with the answer if it comes after this gave up waiting.
+        on_late_answer: called with the answer if it comes after this gave up waiting.
 
         Raises:
             NotWritten: the connection ended before, or the SMSC does not read.
             NoSmppResponse: no answer came in time, or the connection ended.
         """
-        await self._room()
+        await self._wait_for_room()
         if self.has_ended:
             raise NotWritten(self.problem)
         sequence = self._sequence = self._sequence % pdus.LAST_SEQUENCE + 1
         octets = write(sequence)
-        waiting: asyncio.Future[Pdu] = asyncio.get_running_loop().create_future()
-        self._answers[sequence] = waiting
+        answer: asyncio.Future[Pdu] = asyncio.get_running_loop().create_future()
+        self._answers[sequence] = answer
         try:
-            async with self.clock.timeout(self.within_s):
+            async with self.clock.timeout(self.timeout_s):
                 self.writer.write(octets)
-                return await waiting
+                return await answer
         except TimeoutError:
-            if late is not None and len(self._late) < MOST_LATE:
-                self._late[sequence] = late
-            raise NoSmppResponse(f"no answer within {self.within_s:g} s") from None
+            if on_late_answer is not None and len(self._late_handlers) < MOST_LATE:
+                self._late_handlers[sequence] = on_late_answer
+            raise NoSmppResponse(f"no answer within {self.timeout_s:g} s") from None
         finally:
             self._answers.pop(sequence, None)
 
@@ -182,18 +182,18 @@ class SmscConnection:
         if not self.has_ended:
             self.writer.write(octets)
 
-    async def _room(self) -> None:
+    async def _wait_for_room(self) -> None:
         """Return when there is room in the buffer, or the connection has ended."""
         _, full = self.writer.transport.get_write_buffer_limits()
         if self.writer.transport.get_write_buffer_size() <= full:
             return
         try:
-            async with self.clock.timeout(self.within_s):
+            async with self.clock.timeout(self.timeout_s):
                 await self.writer.drain()
         except TimeoutError:
             self._end("the SMSC does not read")
         except OSError as error:
-            self._end(_broke(error))
+            self._end(_describe_failure(error))
 
     def _end(self, problem: str) -> None:
         """End the connection, if it has not ended; drop what is still in its buffer."""
@@ -201,10 +201,10 @@ class SmscConnection:
             return
         self.problem = problem
         self._pauses.end()
-        waiting = [each for each in self._answers.values() if not each.done()]
-        for number, each in enumerate(waiting):
+        pending = [each for each in self._answers.values() if not each.done()]
+        for number, each in enumerate(pending):
             each.set_exception(NoSmppResponse(problem, network_fault=number == 0))
-        self._late.clear()
+        self._late_handlers.clear()
         if self.writer.transport.get_write_buffer_size():
             self.writer.transport.abort()  # it would wait for an SMSC that does not read
         else:
@@ -215,23 +215,24 @@ class SmscConnection:
         try:
             while True:
                 self._handle(await pdus.read_pdu(self.reader))
-                await self._room()
+                await self._wait_for_room()
                 if self.has_ended:
                     return
         except asyncio.IncompleteReadError:
             self._end("the SMSC ended the connection")
         except OSError as error:
-            self._end(_broke(error))
+            self._end(_describe_failure(error))
         except UnreadablePdu as error:
             self._end(f"the SMSC sent {error}")
 
     def _handle(self, pdu: Pdu) -> None:
         if pdu.is_answer:
-            waiting, late = self._answers.get(pdu.sequence), self._late.pop(pdu.sequence, None)
-            if waiting is not None and not waiting.done():
-                waiting.set_result(pdu)
-            elif late is not None:
-                late(pdu)
+            answer = self._answers.get(pdu.sequence)
+            on_late_answer = self._late_handlers.pop(pdu.sequence, None)
+            if answer is not None and not answer.done():
+                answer.set_result(pdu)
+            elif on_late_answer is not None:
+                on_late_answer(pdu)
         elif pdu.command in pdus.DELIVERIES:
             self.deliveries.begin(pdu, self._send)
         elif pdu.command == pdus.ENQUIRE_LINK:
@@ -240,7 +241,7 @@ class SmscConnection:
             self._send(pdus.answer(pdu))
             self._end("the SMSC ended the bind")
         else:
-            self._send(pdus.not_understood(pdu))
+            self._send(pdus.generic_nack(pdu))
 
     async def _enquire(self, seconds: float) -> None:
         while not self.has_ended:
@@ -253,7 +254,7 @@ class SmscConnection:
                 self._end(f"enquire_link: {error}")
 
 
-def _broke(error: OSError) -> str:
+def _describe_failure(error: OSError) -> str:
     return f"the connection failed: {type(error).__name__}"
 
 
@@ -283,7 +284,7 @@ class SmppLink:
     """Keeps the connection of one network bound.
 
     name: of the network, for the log.
-    within_s: how long a connection, a bind or an answer may take, in real time.
+    timeout_s: how long a connection, a bind or an answer may take, in real time.
     problem: why it is not bound.
     network_fault: whether the SMSC or the connection to it caused the problem.
     """
@@ -293,39 +294,40 @@ class SmppLink:
     clock: Clock
     ids: Ids
     deliveries: Deliveries
-    within_s: float
+    timeout_s: float
 
     def __post_init__(self) -> None:
         self._connection: SmscConnection | None = None
-        self._bound, self._lost, self._tried = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._tried.set()
-        self._outlives_at = 0.0
-        self._running: asyncio.Task[None] | None = None
+        self._bound, self._lost = asyncio.Event(), asyncio.Event()
+        self._bind_tried = asyncio.Event()
+        self._bind_tried.set()
+        self._stable_from = 0.0
+        self._binding: asyncio.Task[None] | None = None
         self.problem, self.network_fault = NOT_OPEN, False
 
     def open(self) -> None:
         """Start to bind, without waiting for it."""
-        self._tried.clear()
-        self._running = asyncio.create_task(self._run())
+        self._bind_tried.clear()
+        self._binding = asyncio.create_task(self._run())
 
     async def close(self) -> None:
         """Unbind, and stop binding again."""
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
-            self._running = None
+        if self._binding is not None:
+            self._binding.cancel()
+            await asyncio.gather(self._binding, return_exceptions=True)
+            self._binding = None
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
         self.problem, self.network_fault = NOT_OPEN, False
-        self._tried.set()
+        self._bind_tried.set()
 
     async def bound(self) -> SmscConnection | None:
         """The bound connection; waits for a bind that is under way. None if there is none.
 
         Does not wait in a pause between two binds.
         """
-        await self._tried.wait()
+        await self._bind_tried.wait()
         return self._connection
 
     async def bound_within(self, seconds: float) -> SmscConnection | None:
@@ -342,16 +344,16 @@ class SmppLink:
         failures = 0
         while True:
             pause = self._pause(failures)
-            self._outlives_at = self.clock.monotonic() + pause
+            self._stable_from = self.clock.monotonic() + pause
             await self._bind()
             if self._connection is not None:
                 await self._lost.wait()
-            if not self._tried.is_set():
+            if not self._bind_tried.is_set():
                 failures = 0
                 continue
             failures += 1
             await Pauses(self.clock).wait(pause)
-            self._tried.clear()
+            self._bind_tried.clear()
 
     def _pause(self, failures: int) -> float:
         """Seconds until the next bind. failures: how many binds in a row failed."""
@@ -372,20 +374,20 @@ class SmppLink:
             self.network_fault = True
         else:
             log.info("network %s is bound as %s", self.name, settings.system_id)
-            connection.on_end = self._ended
+            connection.on_end = self._on_end
             connection.enquire_each(settings.enquire_link_s)
             self._connection = connection
             self._lost.clear()
             self._bound.set()
         if self._connection is None:
             log.warning("network %s: %s", self.name, self.problem)
-        self._tried.set()
+        self._bind_tried.set()
 
     async def _connected(self) -> SmscConnection:
         """A new connection that is bound."""
         settings, tls = self.settings, self.settings.tls
         try:
-            async with self.clock.timeout(self.within_s):
+            async with self.clock.timeout(self.timeout_s):
                 streams = await asyncio.open_connection(
                     settings.host,
                     settings.port,
@@ -394,8 +396,8 @@ class SmppLink:
                 )
         except TimeoutError:
             what = "TLS connection" if tls else "connection"
-            raise NotWritten(f"no {what} within {self.within_s:g} s") from None
-        connection = SmscConnection(*streams, self.clock, self.deliveries, self.within_s)
+            raise NotWritten(f"no {what} within {self.timeout_s:g} s") from None
+        connection = SmscConnection(*streams, self.clock, self.deliveries, self.timeout_s)
         try:
             await self._ask_to_bind(connection)
         except BaseException:
@@ -412,13 +414,13 @@ class SmppLink:
         if connection.has_ended:
             raise NoSmppResponse(connection.problem)
 
-    def _ended(self) -> None:
+    def _on_end(self) -> None:
         """Note that the connection has ended."""
         connection, self._connection = self._connection, None
         if connection is not None:
             self.problem, self.network_fault = connection.problem, True
             log.warning("network %s: %s", self.name, self.problem)
-        if self.clock.monotonic() >= self._outlives_at:
-            self._tried.clear()  # the next bind follows at once
+        if self.clock.monotonic() >= self._stable_from:
+            self._bind_tried.clear()  # the next bind follows at once
         self._bound.clear()
         self._lost.set()

@@ -23,14 +23,14 @@ HAS_HEADER: Final = 0x40
 MOST_PARTS: Final = 255
 
 # Networks show this many characters of a sender that is not a number.
-_LONGEST_NAME: Final = 11
+_LONGEST_ALPHANUMERIC: Final = 11
 
 _LONGEST_SHORT_CODE: Final = 6
 
 _LONGEST_NUMBER: Final = 20
 
 # Type of number and numbering plan (SMPP 3.4, 5.2.5 and 5.2.6).
-_KINDS: Final = {
+_TYPES_AND_PLANS: Final = {
     AddressType.ALPHANUMERIC: (5, 0),
     AddressType.INTERNATIONAL: (1, 1),
     AddressType.NATIONAL: (2, 1),
@@ -106,17 +106,17 @@ def source_address(sender_id: str, kind: AddressType) -> SmppAddress:
     if not text or not all(" " <= character <= "~" for character in text):
         raise Unsendable("sender_id has characters other than printable ASCII")
     if kind is AddressType.AUTO:
-        kind = _kind_of(text)
+        kind = _type_of(text)
     if kind is AddressType.ALPHANUMERIC:
-        return SmppAddress(text[:_LONGEST_NAME], *_KINDS[kind])
+        return SmppAddress(text[:_LONGEST_ALPHANUMERIC], *_TYPES_AND_PLANS[kind])
     if kind is AddressType.INTERNATIONAL:
         text = msisdn.to_international(text.lstrip("+"))
     if len(text) > _LONGEST_NUMBER:
         raise Unsendable(f"sender_id has more than {_LONGEST_NUMBER} characters")
-    return SmppAddress(text, *_KINDS[kind])
+    return SmppAddress(text, *_TYPES_AND_PLANS[kind])
 
 
-def _kind_of(text: str) -> AddressType:
+def _type_of(text: str) -> AddressType:
     digits = text.removeprefix("+")
     if not digits.isdecimal():
         return AddressType.ALPHANUMERIC

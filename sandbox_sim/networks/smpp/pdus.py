@@ -192,7 +192,7 @@ def _as_deliver_sm(pdu: Pdu) -> bytes:
     # First protocol_id, priority_flag and two times, then replace_if_present_flag, and at the end
     # sm_default_msg_id and sm_length.
     fields = addresses + esm_class + bytes(4) + registered + bytes(1) + coding + bytes(2)
-    return _written(DELIVER_SM, pdu.status, pdu.sequence, fields + pdu.octets[found.end() :])
+    return _pack(DELIVER_SM, pdu.status, pdu.sequence, fields + pdu.octets[found.end() :])
 
 
 def submit_sm(sequence: int, part: "Part") -> bytes:
@@ -217,26 +217,26 @@ def bind_transceiver(sequence: int, system_id: str, password: str, system_type: 
     """A request to send and receive over this connection."""
     texts = b"".join(text.encode("ascii") + b"\0" for text in (system_id, password, system_type))
     # Then the type and the range of our addresses, which the SMSC knows already.
-    return _written(BIND_TRANSCEIVER, OK, sequence, texts + bytes([SMPP_3_4, 0, 0, 0]))
+    return _pack(BIND_TRANSCEIVER, OK, sequence, texts + bytes([SMPP_3_4, 0, 0, 0]))
 
 
 def request(command: int, sequence: int) -> bytes:
     """A request without a body: `enquire_link` or `unbind`."""
-    return _written(command, OK, sequence)
+    return _pack(command, OK, sequence)
 
 
 def answer(pdu: Pdu, status: int = OK) -> bytes:
     """The answer to a request of the SMSC."""
     body = b"\0" if pdu.command in DELIVERIES else b""  # its message_id is not used
-    return _written(pdu.command | ANSWER, status, pdu.sequence, body)
+    return _pack(pdu.command | ANSWER, status, pdu.sequence, body)
 
 
-def not_understood(pdu: Pdu) -> bytes:
+def generic_nack(pdu: Pdu) -> bytes:
     """The answer to a request that the adapter does not know."""
-    return _written(GENERIC_NACK, INVALID_COMMAND, pdu.sequence)
+    return _pack(GENERIC_NACK, INVALID_COMMAND, pdu.sequence)
 
 
-def _written(command: int, status: int, sequence: int, body: bytes = b"") -> bytes:
+def _pack(command: int, status: int, sequence: int, body: bytes = b"") -> bytes:
     return _HEADER.pack(_HEADER.size + len(body), command, status, sequence) + body
 
 
@@ -261,7 +261,7 @@ _STATES: Final[Mapping[str, Outcome]] = {
 }
 
 # The values of the parameter message_state, as the text has them.
-_NUMBERED: Final[Mapping[int, str]] = dict(
+_STATES_BY_NUMBER: Final[Mapping[int, str]] = dict(
     enumerate(
         (
             *("SCHEDLD", "ENROUTE", "DELIVRD", "EXPIRED", "DELETED", "UNDELIV"),
@@ -286,12 +286,12 @@ _HEX: Final = re.compile(r"[0-9A-Fa-f]+")
 class Receipt(NamedTuple):
     """A parsed receipt.
 
-    written_id: the identifier in its text; parameter_id: in its parameter; empty if absent.
+    text_id: the identifier in its text; parameter_id: in its parameter; empty if absent.
     reason: the state in the SMSC's words, if the message did not arrive.
     """
 
     outcome: Outcome
-    written_id: str
+    text_id: str
     parameter_id: str
     reason: str
 
@@ -309,17 +309,17 @@ def receipt_of(delivered: "DeliverSm") -> Receipt | None:
     if kind not in {_RECEIPT, _INTERMEDIATE} and _RECEIPTED_MESSAGE_ID not in parameters:
         return None
     text = _QUOTED.split(_text_of(delivered, parameters), maxsplit=1)[0]
-    written = _found(_STATE, text).upper()
+    text_state = _search(_STATE, text).upper()
     state = parameters.get(_MESSAGE_STATE, b"")
-    numbered = _NUMBERED.get(state[0], "") if len(state) == 1 else ""
-    outcome = _outcome(written, numbered)
+    parameter_state = _STATES_BY_NUMBER.get(state[0], "") if len(state) == 1 else ""
+    outcome = _outcome(text_state, parameter_state)
     if kind == _INTERMEDIATE and outcome in {Outcome.SUCCEEDED, Outcome.FAILED}:
         outcome = Outcome.PENDING
-    error = _found(_ERROR, text)
-    reason = f"{written or numbered}{f', err {error}' if error else ''}"
+    error = _search(_ERROR, text)
+    reason = f"{text_state or parameter_state}{f', err {error}' if error else ''}"
     return Receipt(
         outcome,
-        identifier(_found(_ID, text).encode("latin-1")),
+        identifier(_search(_ID, text).encode("latin-1")),
         identifier(parameters.get(_RECEIPTED_MESSAGE_ID, b"").partition(b"\0")[0]),
         reason if outcome is Outcome.FAILED else "",
     )
@@ -338,8 +338,8 @@ def _text_of(delivered: "DeliverSm", parameters: Mapping[int, bytes]) -> str:
 def key_of_answer(message_id: str, form: ReceiptIds) -> str:
     """The key for an identifier of `submit_sm_resp`; its receipts have the same key."""
     if form is ReceiptIds.SAME:
-        return _same(message_id)
-    return _number(message_id, 16 if form is ReceiptIds.DECIMAL_OF_HEX else 10)
+        return _normalized(message_id)
+    return _decimal(message_id, 16 if form is ReceiptIds.DECIMAL_OF_HEX else 10)
 
 
 def key_of_receipt(receipt: Receipt, form: ReceiptIds) -> str:
@@ -347,17 +347,17 @@ def key_of_receipt(receipt: Receipt, form: ReceiptIds) -> str:
 
     The parameter repeats `submit_sm_resp`; only the text may have the number in another form.
     """
-    if form is ReceiptIds.SAME or not receipt.written_id:
-        return key_of_answer(receipt.parameter_id or receipt.written_id, form)
-    return _number(receipt.written_id, 10 if form is ReceiptIds.DECIMAL_OF_HEX else 16)
+    if form is ReceiptIds.SAME or not receipt.text_id:
+        return key_of_answer(receipt.parameter_id or receipt.text_id, form)
+    return _decimal(receipt.text_id, 10 if form is ReceiptIds.DECIMAL_OF_HEX else 16)
 
 
-def _same(text: str) -> str:
+def _normalized(text: str) -> str:
     """A number without leading zeros, in lower case; any other text unchanged."""
     return (text.lower().lstrip("0") or "0") if _HEX.fullmatch(text) else text
 
 
-def _number(text: str, base: int) -> str:
+def _decimal(text: str, base: int) -> str:
     """A number in decimal; any other text unchanged."""
     is_number = _HEX.fullmatch(text) if base == 16 else text.isascii() and text.isdecimal()
     return str(int(text, base)) if is_number else text
@@ -365,10 +365,10 @@ def _number(text: str, base: int) -> str:
 
 def _outcome(*states: str) -> Outcome:
     """The outcome of several states; UNKNOWN if they disagree or are not listed."""
-    said = {_STATES[state] for state in states if state in _STATES}
-    return said.pop() if len(said) == 1 else Outcome.UNKNOWN
+    outcomes = {_STATES[state] for state in states if state in _STATES}
+    return outcomes.pop() if len(outcomes) == 1 else Outcome.UNKNOWN
 
 
-def _found(pattern: re.Pattern[str], text: str) -> str:
+def _search(pattern: re.Pattern[str], text: str) -> str:
     match = pattern.search(text)
     return match[1] if match else ""

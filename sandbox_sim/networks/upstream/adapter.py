@@ -33,14 +33,13 @@ from sandbox_sim.networks.upstream.wire import (
     OUTCOMES,
     body_of,
     code_of,
-    objection,
+    currency_objection,
     sms_result,
     status_result,
     submit_result,
-    text_of,
+    text_field,
 )
 from sandbox_sim.operations import CARRIED, Operation
-from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.network import (
     Capabilities,
     Health,
@@ -55,7 +54,6 @@ from sandbox_sim.ports.network import (
     UnreadableNotification,
 )
 from sandbox_sim.records import reports
-from sandbox_sim.records.attempts import LONGEST_PAUSE
 from sandbox_sim.records.callbacks import SIGNATURE_HEADER
 from sandbox_sim.records.exchanges import NotificationTrust, RawNotification, Scrubber
 from sandbox_sim.records.ledger import SMS_UNITS
@@ -75,7 +73,7 @@ _HISTORY_LIMIT: Final = 100
 _FORGETS_AFTER_S: Final = 900
 
 
-def _remembered(seconds: float) -> float:
+def _check_repeats_within(seconds: float) -> float:
     if not 0 < seconds < _FORGETS_AFTER_S:
         raise ValueError(
             f"must be above 0 and below {_FORGETS_AFTER_S}, because the other gateway forgets a "
@@ -97,7 +95,7 @@ class UpstreamSettings(HttpAdapterSettings):
         description="The other gateway answers 219 to a repeated transaction_id, so a request "
         "whose answer was lost may be sent again.",
     )
-    repeats_within_s: Annotated[float, AfterValidator(_remembered)] = Field(
+    repeats_within_s: Annotated[float, AfterValidator(_check_repeats_within)] = Field(
         600,
         description="How long after the first request a repeat may be sent, and 027 means that the "
         "other gateway does not have the payment; later 027 is ignored.",
@@ -108,17 +106,13 @@ class UpstreamSettings(HttpAdapterSettings):
     )
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def _is_consistent(self) -> Self:
         if self.replay is not None:
             if self.record is not None:
                 raise ValueError("record and replay: only one of them can be set")
             return self
-        given = {
-            "base_url": self.base_url,
-            "client_key": self.client_key,
-            "secret_key": self.secret_key.get_secret_value(),
-        }
-        missing = [name for name, value in given.items() if not value]
+        names = ("base_url", "client_key", "secret_key")
+        missing = [name for name in names if not getattr(self, name)]
         if missing:
             raise ValueError(f"{', '.join(missing)}: must be set unless replay is")
         return self
@@ -128,27 +122,22 @@ class UpstreamNetwork:
     """The adapter; one account at one other gateway."""
 
     def __init__(
-        self,
-        settings: UpstreamSettings,
-        name: str,
-        clock: Clock,
-        timeout: timedelta,
-        longest_pause: timedelta = LONGEST_PAUSE,
-        **options: Any,
+        self, settings: UpstreamSettings, environment: NetworkEnvironment, **options: Any
     ) -> None:
         """Make the adapter, not yet open; `options` go to `NetworkHttpClient`."""
+        name, clock = environment.name, environment.clock
         secret = settings.secret_key.get_secret_value()
         basic = basic_credentials(settings.client_key, secret)
         self._base_url = settings.base_url
         self._secret_key = secret
         self._clock = clock
-        self._longest_pause = longest_pause
+        self._longest_pause = environment.longest_pause
         self._repeats_within = timedelta(seconds=settings.repeats_within_s)
         self._headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/json"}
         self.scrubber = scrubber = Scrubber([secret, basic])
         self._recorder: Recorder | None = None
         self._replay: Replay | None = None
-        client = NetworkHttpClient(name, clock, scrubber, timeout, **options)
+        client = NetworkHttpClient(name, clock, scrubber, environment.timeout, **options)
         self._http: NetworkHttpClient | Recorder | Replay = client
         if settings.replay is not None:
             self._http = self._replay = Replay(name, settings.replay, clock, scrubber, self.parse)
@@ -173,7 +162,7 @@ class UpstreamNetwork:
         )
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready; connects to nothing."""
+        """Open the HTTP client; connects to nothing."""
         await self._http.open(events)
 
     async def close(self) -> None:
@@ -182,9 +171,9 @@ class UpstreamNetwork:
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         """Forward a payment, once."""
-        refused = self.capabilities.objection(request) or objection(request)
-        if refused is not None:
-            return SubmitResult(Outcome.NOT_SENT, reason=refused)
+        objection = self.capabilities.objection(request) or currency_objection(request)
+        if objection is not None:
+            return SubmitResult(Outcome.NOT_SENT, reason=objection)
         answer = await self._http.submit(
             "POST",
             self._base_url + request.operation.row.path,
@@ -258,8 +247,8 @@ class UpstreamNetwork:
             raise UnreadableNotification(f"the callback is not JSON: {error}") from None
         if not isinstance(body, dict):
             raise UnreadableNotification("the callback is not a JSON object")
-        reference = text_of(body, "trans_ref") or text_of(body, "transaction_id")
-        status = text_of(body, "trans_status") or text_of(body, "status")
+        reference = text_field(body, "trans_ref", "transaction_id")
+        status = text_field(body, "trans_status", "status")
         if not reference or not status:
             raise UnreadableNotification("the callback names no transaction or no status")
         code = status.partition("/")[0]
@@ -272,14 +261,14 @@ class UpstreamNetwork:
                 outcome,
                 attempt_id=raw.path.strip("/"),
                 reference=reference,
-                network_id=text_of(body, "trans_id") or text_of(body, "network_transaction_id"),
+                network_id=text_field(body, "trans_id", "network_transaction_id"),
                 echo=Echo(
                     reference,
                     amount_of(body.get("amount")),
-                    text_of(body, "currency_code") or None,
+                    text_field(body, "currency_code") or None,
                 ),
                 cancelled=code == Status.CANCELLED.value,
-                reason=text_of(body, "status_desc") or text_of(body, "message") if failed else "",
+                reason=text_field(body, "status_desc", "message") if failed else "",
             )
         ]
 
@@ -292,10 +281,9 @@ class UpstreamNetwork:
         return health_of(answer, credentials="client_key and secret_key")
 
 
-def _made(settings: UpstreamSettings, environment: NetworkEnvironment) -> UpstreamNetwork:
-    name, clock, timeout = environment.name, environment.clock, environment.timeout
+def _make(settings: UpstreamSettings, environment: NetworkEnvironment) -> UpstreamNetwork:
     try:
-        return UpstreamNetwork(settings, name, clock, timeout, environment.longest_pause)
+        return UpstreamNetwork(settings, environment)
     except BadCassette as error:
         raise NetworkConfigError(f"replay: {error}") from None
     except OSError as error:
@@ -303,4 +291,4 @@ def _made(settings: UpstreamSettings, environment: NetworkEnvironment) -> Upstre
 
 
 # The factory of the entry point `upstream`.
-upstream = adapter_factory(UpstreamSettings, _made)
+upstream = adapter_factory(UpstreamSettings, _make)

@@ -31,7 +31,7 @@ from sandbox_sim.values.json_text import compact
 from sandbox_sim.values.peer_input import read_json
 
 # Amounts and codes are not replaced: replays need them.
-_KEPT: Final = frozenset(
+_UNCHANGED: Final = frozenset(
     {
         *("amount", "currency_val", "currency_code", "response_code", "response_message", "nw"),
         *("trans_type", "payment_option", "payment_mode", "trans_status", "status", "status_desc"),
@@ -40,7 +40,7 @@ _KEPT: Final = frozenset(
 )
 
 # The fields with values of a person or a client, and the word of the replacement.
-_REPLACED: Final[Mapping[str, str]] = {
+_REPLACED_WITH: Final[Mapping[str, str]] = {
     **dict.fromkeys(("transaction_id", "trans_ref"), "T"),
     **dict.fromkeys(("reference", "order_id"), "Order"),
     "nickname": "Customer",
@@ -108,15 +108,15 @@ class Replacements:
     one part for each length of a known text.
 
     scrub: removes secrets and card numbers from a text.
-    taken: the text of existing cassettes; replacements in it are not used again.
+    existing: the text of existing cassettes; replacements in it are not used again.
     """
 
-    def __init__(self, scrub: Callable[[str], str], taken: str = "") -> None:
+    def __init__(self, scrub: Callable[[str], str], existing: str = "") -> None:
         self._scrub = scrub
         self._known: dict[str, str] = {}
         # The lengths of known texts that may be a part of another text, the longest first.
         self._lengths: list[int] = []
-        self._used = set(_REPLACEMENT.findall(taken))
+        self._used = set(_REPLACEMENT.findall(existing))
         # By the shape of a replacement, the number that was used last.
         self._last: Counter[object] = Counter()
 
@@ -155,7 +155,7 @@ class Replacements:
         return next((part for part in parts if part in self._known), "")
 
     def _text(self, text: str, name: str) -> str:
-        if name in _KEPT:
+        if name in _UNCHANGED:
             return self._scrub(text)
         if name in _ADDRESSES:
             return f"https://{name.partition('_')[0]}.example/" if text else text
@@ -166,18 +166,18 @@ class Replacements:
         for name, value in document.items():
             if not isinstance(value, str) or not value or value in self._known:
                 continue
-            if name in _REPLACED:
-                self._know(value, self._named(_REPLACED[name]))
+            if name in _REPLACED_WITH:
+                self._remember(value, self._new_name(_REPLACED_WITH[name]))
             elif name in PARTIES and self._scrub(value) == value:
                 long = value.isdecimal() and len(value) >= _FEWEST_DIGITS
-                self._know(value, self._number(value) if long else self._named("Account"))
+                self._remember(value, self._number(value) if long else self._new_name("Account"))
 
-    def _know(self, text: str, replacement: str) -> None:
+    def _remember(self, text: str, replacement: str) -> None:
         self._known[text] = replacement
         if len(text) >= _SHORTEST_PART and len(text) not in self._lengths:
             self._lengths = sorted([*self._lengths, len(text)], reverse=True)
 
-    def _named(self, word: str) -> str:
+    def _new_name(self, word: str) -> str:
         """A new replacement for a text that is not a number."""
         return self._unused(word, lambda number: f"{word}-{number}")
 
@@ -192,9 +192,9 @@ class Replacements:
             first = local[: 4 if local.startswith("0") else 3]
             middle, last = len(local) - len(first) - 1, local[-1]
             shape = first, middle, last
-            self._know(local, self._unused(shape, lambda n: f"{first}{n:0{middle}d}{last}"))
+            self._remember(local, self._unused(shape, lambda n: f"{first}{n:0{middle}d}{last}"))
             if local.startswith("0") and len(local) == len("0244000001"):
-                self._know(f"233{local[1:]}", f"233{self._known[local][1:]}")
+                self._remember(f"233{local[1:]}", f"233{self._known[local][1:]}")
         return self._known.get(digits, self._known[local])
 
     def _unused(self, shape: object, write: Callable[[int], str]) -> str:
@@ -207,7 +207,7 @@ class Replacements:
                 return text
 
 
-def written(cassette: Cassette) -> str:
+def cassette_text(cassette: Cassette) -> str:
     """The text of the file, with every number exact."""
     document = {
         "path": cassette.path,
@@ -221,7 +221,7 @@ def written(cassette: Cassette) -> str:
     return re.sub(r'"\\u0000([0-9.E+-]+)"', r"\1", text) + "\n"
 
 
-def read(file: Path) -> Cassette:
+def read_cassette(file: Path) -> Cassette:
     """The cassette of a file.
 
     Raises:
@@ -267,9 +267,9 @@ def _answer(document: Mapping[str, Any]) -> RecordedAnswer:
 
 
 # Status queries and callbacks are added to this many of the newest cassettes.
-_MOST_OPEN: Final = 1_000
+_MOST_OPEN_CASSETTES: Final = 1_000
 
-_WORDS: Final = {
+_OPERATION_NAMES: Final = {
     path: operations[0].value if len(operations) == 1 else "payment"
     for path, operations in OF_PATH.items()
 }
@@ -278,8 +278,8 @@ _WORDS: Final = {
 log = logging.getLogger("sandbox_sim.networks")
 
 
-class _Open(NamedTuple):
-    """A cassette that may still grow; `began`: when its request was sent."""
+class _OpenCassette(NamedTuple):
+    """A cassette that may get more answers and callbacks; began: when its request was sent."""
 
     file: Path
     began: datetime
@@ -301,13 +301,13 @@ class Recorder:
         self._base_url = base_url
         self._clock = clock
         files = sorted(folder.glob("*.json"))
-        taken = "".join(each.read_text("utf-8", "replace") for each in files)
-        self._replace = Replacements(scrubber.text, taken)
+        existing = "".join(each.read_text("utf-8", "replace") for each in files)
+        self._replace = Replacements(scrubber.text, existing)
         self._number = len(files)
-        self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._open: OrderedDict[str, _OpenCassette] = OrderedDict()
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready."""
+        """Open the HTTP client."""
         await self._http.open(events)
 
     async def close(self) -> None:
@@ -320,13 +320,13 @@ class Recorder:
         """Send a request once, and begin a cassette."""
         began = self._clock.now()
         answer = await self._http.submit(method, url, headers, body, attempt_id=attempt_id)
-        with self._only_logged():
+        with self._log_errors():
             request = read_json(body)
             path = url.removeprefix(self._base_url)
             replaced = self._replace.document(request)
             cassette = Cassette(path, replaced, self._answer(answer, began))
-            opened = _Open(self._new_file(path), began, cassette)
-            self._keep(str(request["transaction_id"]), opened)
+            opened = _OpenCassette(self._new_file(path), began, cassette)
+            self._save(str(request["transaction_id"]), opened)
         return answer
 
     async def ask(
@@ -341,23 +341,23 @@ class Recorder:
     ) -> HttpAnswer | NoAnswer:
         """Send a request that changes nothing, and add a status to the cassette of its payment."""
         answer = await self._http.ask(purpose, method, url, headers, body, attempt_id=attempt_id)
-        with self._only_logged():
+        with self._log_errors():
             if purpose == "status":
                 self._status(str(read_json(body)["transaction_id"]), answer)
         return answer
 
     def callback(self, transaction_id: str, body: bytes) -> None:
         """Add a verified callback to the cassette of its payment, unless it has the same one."""
-        with self._only_logged():
+        with self._log_errors():
             found = self._open.get(transaction_id)
             if found is None:
                 return
             replaced = self._body(body)
             if any(each.body == replaced for each in found.cassette.callbacks):
                 return
-            callback = RecordedCallback(self._since(found.began), replaced)
+            callback = RecordedCallback(self._ms_since(found.began), replaced)
             cassette = found.cassette._replace(callbacks=[*found.cassette.callbacks, callback])
-            self._keep(transaction_id, found._replace(cassette=cassette))
+            self._save(transaction_id, found._replace(cassette=cassette))
 
     def _status(self, transaction_id: str, answer: HttpAnswer | NoAnswer) -> None:
         """Add a status to the cassette of its payment."""
@@ -365,10 +365,10 @@ class Recorder:
         if found is not None:
             statuses = [*found.cassette.statuses, self._answer(answer, found.began)]
             cassette = found.cassette._replace(statuses=statuses)
-            self._keep(transaction_id, found._replace(cassette=cassette))
+            self._save(transaction_id, found._replace(cassette=cassette))
 
     @contextmanager
-    def _only_logged(self) -> Iterator[None]:
+    def _log_errors(self) -> Iterator[None]:
         """Log errors of the recording, such as a full disk; the payment continues."""
         try:
             yield
@@ -376,22 +376,22 @@ class Recorder:
             what = error.strerror if isinstance(error, OSError) else repr(error)
             log.error("an exchange is not recorded in %s: %s", self._folder, what)  # noqa: TRY400
 
-    def _keep(self, transaction_id: str, opened: _Open) -> None:
+    def _save(self, transaction_id: str, opened: _OpenCassette) -> None:
         self._open[transaction_id] = opened
         self._open.move_to_end(transaction_id)
-        if len(self._open) > _MOST_OPEN:
+        if len(self._open) > _MOST_OPEN_CASSETTES:
             self._open.popitem(last=False)
         # Readers never see an incomplete file.
         unfinished = opened.file.with_suffix(".part")
-        unfinished.write_text(written(opened.cassette), "utf-8")
+        unfinished.write_text(cassette_text(opened.cassette), "utf-8")
         unfinished.replace(opened.file)
 
     def _new_file(self, path: str) -> Path:
         self._number += 1
-        return self._folder / f"{self._number:04d}-{_WORDS.get(path, 'request')}.json"
+        return self._folder / f"{self._number:04d}-{_OPERATION_NAMES.get(path, 'request')}.json"
 
     def _answer(self, answer: HttpAnswer | NoAnswer, began: datetime) -> RecordedAnswer:
-        after_ms = self._since(began)
+        after_ms = self._ms_since(began)
         if isinstance(answer, NoAnswer):
             problem = self._replace.text(answer.problem)
             return RecordedAnswer(after_ms, None, "", problem, answer.may_have_arrived)
@@ -404,5 +404,5 @@ class Recorder:
         except ValueError:
             return self._replace.text(raw.decode("utf-8", "replace"))
 
-    def _since(self, began: datetime) -> int:
+    def _ms_since(self, began: datetime) -> int:
         return round((self._clock.now() - began).total_seconds() * 1000)

@@ -56,11 +56,13 @@ _SMS_OUTCOMES: Final[Mapping[str, Outcome]] = {
 }
 
 
-def objection(request: SubmitRequest) -> str | None:
+def currency_objection(request: SubmitRequest) -> str | None:
     """Why the interface cannot express a request, in words; None if it can."""
     if request.operation in _WITHOUT_CURRENCY and request.currency != DEFAULT_CURRENCY:
-        only = f"so it takes only {DEFAULT_CURRENCY}"
-        return f"the interface has no currency for {request.operation}, {only}"
+        return (
+            f"the interface has no currency for {request.operation}, so it takes only "
+            f"{DEFAULT_CURRENCY}"
+        )
     return None
 
 
@@ -84,10 +86,10 @@ def body_of(request: SubmitRequest) -> str:
 
 def sms_result(item: Mapping[str, Any], query: StatusQuery) -> StatusResult:
     """The result for an SMS, from its item in the history."""
-    outcome = _SMS_OUTCOMES.get(text_of(item, "status"), Outcome.UNKNOWN)
+    outcome = _SMS_OUTCOMES.get(text_field(item, "status"), Outcome.UNKNOWN)
     return StatusResult(
         outcome,
-        reason=text_of(item, "error_message") if outcome is Outcome.FAILED else "",
+        reason=text_field(item, "error_message") if outcome is Outcome.FAILED else "",
         network_id=query.network_id,
         echo=Echo(query.reference, amount_of(item.get("units_charged"))),
     )
@@ -122,18 +124,18 @@ def _fields(request: SubmitRequest) -> dict[str, object]:
 def submit_result(answer: HttpAnswer, *, repeated: bool) -> SubmitResult:
     """The result of a submit: by the tables, else UNKNOWN."""
     code, body = code_of(answer)
-    said = text_of(body, "response_message")
+    message = text_field(body, "response_message")
     unlisted = f"HTTP {answer.status}, response_code {code or 'missing'}"
     if code in _TAKEN and answer.status < 300:
         record = body.get("response_data")
-        network_id = text_of(record, "processing_id") if isinstance(record, dict) else ""
-        page = text_of(body, "redirect_url")
+        network_id = text_field(record, "processing_id") if isinstance(record, dict) else ""
+        page = text_field(body, "redirect_url")
         return SubmitResult(Outcome.PENDING, network_id=network_id, redirect_url=page)
     if code == _DUPLICATE and not repeated:
         # Our only request did not begin this transaction, so an older one has the same id.
-        return SubmitResult(Outcome.REFUSED, code=_DUPLICATE, reason=said or unlisted)
+        return SubmitResult(Outcome.REFUSED, code=_DUPLICATE, reason=message or unlisted)
     if code in _REFUSALS:
-        return SubmitResult(Outcome.REFUSED, code=_REFUSALS[code], reason=said or unlisted)
+        return SubmitResult(Outcome.REFUSED, code=_REFUSALS[code], reason=message or unlisted)
     return SubmitResult(Outcome.UNKNOWN, reason=unlisted)
 
 
@@ -145,18 +147,18 @@ def status_result(answer: HttpAnswer, *, remembered: bool) -> StatusResult:
     code, body = code_of(answer)
     if code in {_NOT_FOUND, _NOT_FOUND_OR_EXPIRED}:
         found = code == _NOT_FOUND_OR_EXPIRED and not remembered
-        return StatusResult(Outcome.UNKNOWN, found, reason=text_of(body, "response_message"))
+        return StatusResult(Outcome.UNKNOWN, found, reason=text_field(body, "response_message"))
     record = body.get("response_data")
     if code != "000" or answer.status != 200 or not isinstance(record, dict):
         reason = f"HTTP {answer.status}, response_code {code or 'missing'}"
         return StatusResult(Outcome.UNKNOWN, reason=reason)
-    status = text_of(record, "status")
+    status = text_field(record, "status")
     outcome = OUTCOMES.get(status, Outcome.UNKNOWN)
     return StatusResult(
         outcome,
-        reason=text_of(record, "status_desc") if outcome is Outcome.FAILED else "",
-        network_id=text_of(record, "network_transaction_id"),
-        echo=Echo(text_of(record, "transaction_id") or None),
+        reason=text_field(record, "status_desc") if outcome is Outcome.FAILED else "",
+        network_id=text_field(record, "network_transaction_id"),
+        echo=Echo(text_field(record, "transaction_id") or None),
         cancelled=status == Status.CANCELLED.value,
     )
 
@@ -166,9 +168,10 @@ def code_of(answer: HttpAnswer) -> tuple[str, Mapping[str, Any]]:
     if 300 <= answer.status < 400 or answer.status >= 500:
         return "", {}
     body = document_of(answer.body)
-    return text_of(body, "response_code"), body
+    return text_field(body, "response_code"), body
 
 
-def text_of(body: Mapping[str, Any], name: str) -> str:
-    value = body.get(name)
-    return value if isinstance(value, str) else ""
+def text_field(body: Mapping[str, Any], *names: str) -> str:
+    """The first of these fields that is a text and not empty; empty if there is none."""
+    values = (body.get(name) for name in names)
+    return next((value for value in values if value and isinstance(value, str)), "")

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.adapters import process
 from sandbox_sim.adapters.clock_and_ids import SystemClock
-from sandbox_sim.ports.tasks import NotEnded, ended_within
+from sandbox_sim.ports.tasks import NotEnded, result_within
 from sandbox_sim.testing.network_contract import proofs
 from sandbox_sim.testing.network_contract.bench import Disproved, NotProven
 from sandbox_sim.testing.network_contract.peer import Fault, Peer, PeerFactory
@@ -60,7 +60,7 @@ async def prove(proof: Proof, factory: PeerFactory) -> None:
     """
     task = asyncio.create_task(_run(proof, factory), name=proof.name)
     try:
-        await ended_within(task, PROOF_LIMIT_S, SystemClock())
+        await result_within(task, PROOF_LIMIT_S, SystemClock())
     except NotEnded:
         why = f"{proof.name} did not end within {PROOF_LIMIT_S:g} s"
         raise Disproved(f"{why}, or the adapter cancelled it; give every wait a limit") from None

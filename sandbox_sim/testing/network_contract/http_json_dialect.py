@@ -372,7 +372,7 @@ class HttpJsonDialect:
         table = self._settings.notification
         if table is None or signature is Signature.ABSENT:
             return ""
-        key = "another key" if signature is Signature.OTHER_KEY else self._settings.key
+        key = "another key" if signature is Signature.OTHER_KEY else self._settings.signing_key
         signed = body.strip() if signature is Signature.REWRITTEN else body
         digest = hmac.digest(key.encode(), signed, table.algorithm)
         if signature is Signature.WRONG:

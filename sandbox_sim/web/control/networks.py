@@ -140,7 +140,7 @@ class NotificationHandler:
         unproven notification while too many of them name an unknown attempt.
         """
         name = request.match_info["name"]
-        if not self._notifications.knows(name):
+        if not self._notifications.has_network(name):
             raise web.HTTPNotFound
         headers: dict[str, str] = {}
         for key, value in request.headers.items():
@@ -212,7 +212,7 @@ class NetworkRoutes(RouteGroup):
            answer=_networks(CheckedNetworkView))  # fmt: skip
     async def check(self, _request: web.Request) -> Reply:
         """Ask each network whether it can be reached; at most, it is asked for a token."""
-        found = await self.overview.checked()
+        found = await self.overview.states_with_health()
         checked = [
             {**network_view(state), "health": {"ok": health.ok, "detail": health.detail}}
             for state, health in found
@@ -226,7 +226,7 @@ class NetworkRoutes(RouteGroup):
         """List notifications; `next` is the value of `after` for the next page."""
         kept = self.notifications
         query = NotificationQuery(asked.network, asked.state, asked.after, asked.page_size + 1)
-        found = [] if kept is None else await kept.listed(query)
+        found = [] if kept is None else await kept.list_page(query)
         return asked.listed("notifications", found, itemgetter("id"))
 
     @route("GET /_sandbox/attempts", "list the attempts at networks, newest first",

@@ -44,7 +44,7 @@ from sandbox_sim.web.routes import Reply, RouteGroup
 from sandbox_sim.web.transport.requests import PublicAddress
 
 if TYPE_CHECKING:
-    from sandbox_sim.production.manual_actions import LiveActions
+    from sandbox_sim.production.manual_actions import ManualSettlements
     from sandbox_sim.production.status_asking import StatusAsking
 
 _SETTLED: Final = ("000", "001", "003")
@@ -139,7 +139,7 @@ class TransactionActionRoutes(RouteGroup):
     clock: Clock
     public_address: PublicAddress
     _: KW_ONLY
-    live_actions: "LiveActions | None"
+    live_actions: "ManualSettlements | None"
     live_records: LiveRecordReader | None
     asking: "StatusAsking | None"
 
@@ -172,7 +172,7 @@ class TransactionActionRoutes(RouteGroup):
         found: Any = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         network_id = name if found is None else found["network_transaction_id"]
         live = self.live_actions
-        if found is None and (live is None or not await live.knows(name, service_id)):
+        if found is None and (live is None or not await live.has_attempt(name, service_id)):
             raise await self._not_live(name, service_id)
         if not (asked.reason or "").strip() or not (asked.by or "").strip():
             text = f"transaction {name} is of mode P: set reason, and by to your name"

@@ -19,7 +19,7 @@ from sandbox_sim.control.record_search import (
 )
 from sandbox_sim.operations import PAYMENTS, Operation
 from sandbox_sim.overrides.faults import ANSWER_LOST
-from sandbox_sim.production.attempt_views import LiveRecordReader, Stuck
+from sandbox_sim.production.attempt_views import LiveRecordReader, StuckCounts
 from sandbox_sim.records.listing import Listing, merged_page
 from sandbox_sim.records.transactions import status_words
 from sandbox_sim.values.clients import ServiceMode
@@ -300,9 +300,11 @@ class RecordLists:
         more = await stream.peek() is not None
         return RowPage(tuple(rows), stream.after if more else None)
 
-    async def stuck(self) -> Stuck:
+    async def stuck(self) -> StuckCounts:
         """How many payments and SMS of mode P wait for a person, or are open for long."""
-        return Stuck(0, 0) if self.live is None else await self.live.stuck(OPEN_FOR_LONG)
+        return (
+            StuckCounts(0, 0) if self.live is None else await self.live.count_stuck(OPEN_FOR_LONG)
+        )
 
     async def callbacks_of(self, search: SearchQuery) -> list[Any]:
         """The newest callbacks of the service in the search, or of all."""

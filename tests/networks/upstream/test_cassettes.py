@@ -13,8 +13,8 @@ from sandbox_sim.networks.upstream.cassettes import (
     RecordedCallback,
     Replacements,
     body_text,
-    read,
-    written,
+    cassette_text,
+    read_cassette,
 )
 from sandbox_sim.records.exchanges import Scrubber
 
@@ -113,11 +113,11 @@ CASSETTE = Cassette(
 
 def test_a_file_is_read_as_it_was_written_with_amounts_to_the_last_digit(tmp_path: Path) -> None:
     file = tmp_path / "1.json"
-    file.write_text(written(CASSETTE), "utf-8")
+    file.write_text(cassette_text(CASSETTE), "utf-8")
 
-    assert read(file) == CASSETTE
-    assert '"amount": 10000000000000001.55' in written(CASSETTE)
-    json.loads(written(CASSETTE))
+    assert read_cassette(file) == CASSETTE
+    assert '"amount": 10000000000000001.55' in cassette_text(CASSETTE)
+    json.loads(cassette_text(CASSETTE))
     amount = Decimal("10000000000000001.55")
     assert body_text({"a": [Decimal(1)], "amount": amount}) == (
         '{"a":[1],"amount":10000000000000001.55}'
@@ -130,7 +130,7 @@ def test_a_file_is_read_as_it_was_written_with_amounts_to_the_last_digit(tmp_pat
         ("{", "is not a cassette: "),
         ("[]", "is not a cassette: "),
         ("{}", "is not a cassette: 'path' is missing"),
-        (written(CASSETTE).replace("12", '"soon"'), "is not a cassette: "),
+        (cassette_text(CASSETTE).replace("12", '"soon"'), "is not a cassette: "),
     ],
 )
 def test_a_file_that_is_not_a_cassette_is_named(tmp_path: Path, text: str, says: str) -> None:
@@ -138,4 +138,4 @@ def test_a_file_that_is_not_a_cassette_is_named(tmp_path: Path, text: str, says:
     file.write_text(text, "utf-8")
 
     with pytest.raises(BadCassette, match=f"1.json {says}"):
-        read(file)
+        read_cassette(file)
