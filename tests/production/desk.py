@@ -277,7 +277,7 @@ class Desk:
     async def hint(self) -> None:
         """Note that an unproven notification about the only attempt came."""
         attempt, now = await self.attempt(), self.clock.now()
-        await self.store.run(lambda unit: self.recorder.hint(unit, attempt, now))
+        await self.store.run(lambda unit: self.recorder.apply_hint(unit, attempt, now))
 
     async def record(self, answer: StatusResult, of: TransactionRecord | None = None) -> None:
         """Record the answer to a status query about `attempt(of)`."""

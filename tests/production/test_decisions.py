@@ -114,12 +114,12 @@ def test_settling_spent_money_against_the_networks_answer_needs_force(operation:
 def test_a_success_is_settled_with_the_amount_the_network_confirms(operation: Operation) -> None:
     said = report(Outcome.SUCCEEDED, echo=Echo(amount=Decimal(8)))
     known = attempt(operation, mismatch="amount is 8 and not 10.50")
-    confirmed = as_confirmed(known, Outcome.SUCCEEDED, Decimal("8.00"), "N1")
+    confirmed = with_confirmed_values(known, Outcome.SUCCEEDED, Decimal("8.00"), "N1")
 
     assert objection_to(known, said, Outcome.SUCCEEDED) == "that with the amount 8, not 10.5"
     assert not objection_to(confirmed, said, Outcome.SUCCEEDED)
     assert (confirmed.moved_amount, confirmed.network_id) == (Decimal(8), "N1")
-    whole = as_confirmed(confirmed, Outcome.SUCCEEDED, known.amount, "N1")
+    whole = with_confirmed_values(confirmed, Outcome.SUCCEEDED, known.amount, "N1")
     assert whole.moved_amount == known.amount
 
 
@@ -212,7 +212,7 @@ def test_settling_the_contradiction_of_a_final_attempt_needs_no_force() -> None:
     ],
 )
 def test_the_answer_of_the_network_is_described_in_words(said: Report | None, words: str) -> None:
-    assert words_of("mtn", said) == words
+    assert describe_answer("mtn", said) == words
 
 
 def test_a_manual_decision_is_rechecked_after_minutes_and_then_each_day() -> None:
@@ -292,6 +292,6 @@ def test_a_person_closes_a_contradiction_by_confirming_the_recorded_outcome(
     doubted = apply(attempt(outcome=outcome), report(reported), TERMS, LATER).attempt
     closed = settled_by_person(doubted, decided, by="ama", reason="refunded", now=LATER)
 
-    assert waits_because(doubted, TERMS.schedule, LATER)
+    assert waiting_reasons(doubted, TERMS.schedule, LATER)
     assert closed.outcome is outcome
     assert not waiting_reasons(closed, TERMS.schedule, LATER)

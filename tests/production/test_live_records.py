@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.ports.network import StatusResult
-from sandbox_sim.production.attempt_views import Stuck, open_because
+from sandbox_sim.production.attempt_views import StuckCounts, open_because
 from sandbox_sim.production.manual_actions import Decision
 from sandbox_sim.production.registry import ConfiguredNetwork, Networks
 from sandbox_sim.records.attempts import PollingSchedule, Terms
@@ -69,8 +69,8 @@ async def test_attempts_are_counted_by_age_if_another_network_gives_up_sooner(de
 
     await desk.wait(hours=2)
 
-    assert await desk.records.stuck(timedelta(hours=3)) == Stuck(0, 0)
-    assert await desk.records.stuck(timedelta(hours=2)) == Stuck(0, 1)
+    assert await desk.records.count_stuck(timedelta(hours=3)) == StuckCounts(0, 0)
+    assert await desk.records.count_stuck(timedelta(hours=2)) == StuckCounts(0, 1)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_an_open_attempt_without_a_status_query_waits_for_a_report() -> None:
 
 
 async def test_long_open_attempts_and_those_waiting_for_a_person_count_apart(desk: Desk) -> None:
-    async def stuck() -> Stuck:
-        return await desk.records.stuck(timedelta(minutes=10))
+    async def stuck() -> StuckCounts:
+        return await desk.records.count_stuck(timedelta(minutes=10))
 
     await desk.pay()
     await desk.wait(minutes=6)
@@ -113,7 +113,7 @@ async def test_long_open_attempts_and_those_waiting_for_a_person_count_apart(des
     assert await stuck() == StuckCounts(0, 1)
 
     await desk.query(SUCCEEDED, minutes=6)
-    assert await stuck() == Stuck(0, 1)
+    assert await stuck() == StuckCounts(0, 1)
     await desk.wait(days=1)
     assert await stuck() == StuckCounts(1, 0)
 

@@ -41,7 +41,9 @@ async def recheck_soon(desk: Desk) -> None:
     """Plan the recheck of a decision by a person, which is due after a minute."""
     attempt = await desk.attempt()
     settled = attempt._replace(settled_by="ama", settled_reason="by phone")
-    await desk.store.run(lambda unit: desk.recorder.recheck_later(unit, settled, desk.clock.now()))
+    await desk.store.run(
+        lambda unit: desk.recorder.schedule_recheck(unit, settled, desk.clock.now())
+    )
 
 
 async def test_a_replica_without_the_network_leaves_a_recheck_to_another() -> None:

@@ -179,7 +179,7 @@ def test_a_final_report_with_different_fields_leaves_the_attempt_open_and_listed
     assert judged.change is Change.MISMATCH
     assert judged.attempt.is_open
     assert judged.attempt.mismatch == mismatch
-    assert waits_because(judged.attempt, TERMS.schedule, LATER)
+    assert waiting_reasons(judged.attempt, TERMS.schedule, LATER)
 
 
 @pytest.mark.parametrize("source", Source)
