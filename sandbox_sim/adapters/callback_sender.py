@@ -34,8 +34,8 @@ from sandbox_sim.callbacks.destinations import CallbackHosts, is_public, receive
 from sandbox_sim.http_addresses import parse
 from sandbox_sim.ports import Clock
 from sandbox_sim.records.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
+from sandbox_sim.socket_write_batcher import SocketWriteBatcher
 from sandbox_sim.values.redaction import cached_by_text
-from sandbox_sim.write_batcher import WriteBatcher
 
 # Files that Docker and Podman create in each container.
 MARKERS: Final = ("/.dockerenv", "/run/.containerenv")
@@ -255,7 +255,7 @@ class HttpCallbackSender:
         self._trusted = trusted
         self._containerized = in_container() if containerized is None else containerized
         self._connector: aiohttp.TCPConnector | None = None
-        self._batcher: WriteBatcher
+        self._batcher: SocketWriteBatcher
         self._request_to = cached_by_text(maxsize=256)(_request_to)
         self._sockets = _OpenSockets()
         self._public = _PublicReceivers() if warns_of_public else None
@@ -268,7 +268,7 @@ class HttpCallbackSender:
 
     async def __aenter__(self) -> Self:
         trusts = True if self._trusted is None else client_context(self._trusted)
-        self._batcher = WriteBatcher(asyncio.get_running_loop())
+        self._batcher = SocketWriteBatcher(asyncio.get_running_loop())
         self._connector = _Connector(
             limit=0,
             resolver=self._resolver,
