@@ -149,9 +149,9 @@ class Gateway:
         handlers: dict[JobKind, JobHandler] = {
             JobKind.SETTLE: self.settlement.on_due,
             JobKind.SETTLE_SMS: self.sms.on_due,
-            JobKind.DELIVER: self.deliveries.take,
+            JobKind.DELIVER: self.deliveries.on_due,
             JobKind.RELEASE: self.callback_reordering.on_due,
-            JobKind.DELIVER_LIVE: self.deliveries.take,
+            JobKind.DELIVER_LIVE: self.deliveries.on_due,
             **live_handlers(self.production),
         }
         self.jobs = Scheduler(store, clock, self.deliveries, handlers)

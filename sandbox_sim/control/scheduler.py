@@ -139,7 +139,7 @@ class Scheduler:
             while len(jobs) == BATCH:
                 jobs = await self.run_due(now)
                 ran = [*ran, *jobs]
-            attempts = list(filter(followed.follows_callback, self.deliveries.taken))
+            attempts = list(filter(followed.follows_callback, self.deliveries.claimed))
             if not attempts and not any(followed.follows(job.subject) for job in ran):
                 return
             await self.deliveries.wait_for(attempts)
@@ -197,7 +197,7 @@ class Scheduler:
         async with self._one_at_a_time:
             jobs = await self.store.run(lambda unit: unit.jobs_after(_BEGINNING))
             subjects = [job.subject for job in jobs if job.due_at <= target]
-            subjects += [callback.id for callback in self.deliveries.taken]
+            subjects += [callback.id for callback in self.deliveries.claimed]
         return _Followed(subjects, FOLLOWED_MEANWHILE)
 
     async def _stop_on_the_way(self, target: datetime, least: timedelta) -> None:

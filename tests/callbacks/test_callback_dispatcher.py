@@ -164,7 +164,7 @@ def configured(works: Works, *clients: Client, behaviour: BehaviourHolder = BEHA
     signing = CallbackSigning({each.client_key: each for each in clients}, behaviour)
     deliveries = replace(works.deliveries, behaviour=behaviour, signing=signing)
     handlers: dict[JobKind, JobHandler] = dict.fromkeys(
-        (JobKind.DELIVER, JobKind.DELIVER_LIVE), deliveries.take
+        (JobKind.DELIVER, JobKind.DELIVER_LIVE), deliveries.on_due
     )
     jobs = Scheduler(works.store, works.clock, deliveries, handlers)
     return Works(works.clock, works.store, works.sender, deliveries, jobs)

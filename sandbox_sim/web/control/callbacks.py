@@ -126,5 +126,5 @@ class CallbackActionRoutes(RouteGroup):
         if examined is None:
             text = f"no credentials of mode S are for service_id {service_id}"
             raise RequestRefused(errors.NO_CREDENTIALS, text)
-        report = shown(examined.receiver, examined.owner, examined.findings)
+        report = shown(examined.receiver, examined.signed_with, examined.findings)
         return {**report, "complete": examined.complete}
