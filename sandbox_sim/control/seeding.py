@@ -172,7 +172,9 @@ class Seeding:
         number = msisdn.to_international(text.customer_number)
         request = SmsRequest(service_id, number, text.msg_body, text.sender_id, bulk=False)
         recipient = subject, number
-        await unit.add_messages(sandbox_rules.accepted(request.redacted(), [recipient], size, at))
+        await unit.add_messages(
+            sandbox_rules.new_messages(request.redacted(), [recipient], size, at)
+        )
         due = at + self.behaviour.present.sms_transition
         job = Job(due, JobKind.SETTLE_SMS, service_id, subject)
         if job.due_at > now:

@@ -58,14 +58,14 @@ class CardPages:
                     return page._replace(problem="This card is not one of the sandbox test cards")
                 paid = transaction.payment.with_masked_card(card_number)
                 transaction = transaction._replace(payment=paid)
-            to = transaction.final_status if choice is Choice.PAY else STATUS_OF[choice]
-            if to is Status.PENDING:
+            status = transaction.final_status if choice is Choice.PAY else STATUS_OF[choice]
+            if status is Status.PENDING:
                 return page  # an override keeps it pending
             # A failed payment sends no callback; a cancelled one does (D31).
             decided = await self.settlement.conclude(
                 unit,
                 transaction,
-                to,
+                status,
                 self.clock.now(),
                 notify=choice is not Choice.FAIL,
             )
