@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sandbox_sim.control.journal import Journal
-from sandbox_sim.events.waits import Awaited, Shown, Subject, Waiters, WaitResult
+from sandbox_sim.events.waits import Shown, Subject, WaitCondition, Waiters, WaitResult
 from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.records import callbacks, inbox, journal, messages, transactions
 from sandbox_sim.records.events import EventType
@@ -362,14 +362,14 @@ class RecordSearch:
         service_id = _service_of(match) if kind.inbox is None else None
         subject = Subject(kind.type, service_id, kind.inbox)
         asked, match = match, redact_document(match)
-        wanted = Awaited(
+        condition = WaitCondition(
             subject, kind.name, compiled_match(match), selective_field(kind, match), count
         )
 
         async def search() -> Sequence[Shown]:
             return await self._search(kind, subject, MatchCollector(kind, asked, count))
 
-        return await self._waiters.until(wanted, search, timeout_s)
+        return await self._waiters.until(condition, search, timeout_s)
 
     async def _search(
         self, kind: Kind, subject: Subject, search: MatchCollector

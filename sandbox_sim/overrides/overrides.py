@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from sandbox_sim.events.waits import Awaited, Shown, Subject, Waiters
+from sandbox_sim.events.waits import Shown, Subject, WaitCondition, Waiters
 from sandbox_sim.ports import Clock, Ids, Store, StoreError, Topic, Unit
 from sandbox_sim.records import callbacks
 from sandbox_sim.records.events import EventType
@@ -218,9 +218,9 @@ class Overrides:
             newest_callbacks = await self._store.run(lambda unit: unit.list_callbacks(newest))
             return list(filter(was_tried, map(callbacks.shown, newest_callbacks)))
 
-        wanted = Awaited(Subject(EventType.CALLBACK, service_id), "id", was_tried)
+        condition = WaitCondition(Subject(EventType.CALLBACK, service_id), "id", was_tried)
         with contextlib.suppress(StoreError):  # the payment itself is saved
-            await self._waiters.until(wanted, search, MAX_WAIT_S)
+            await self._waiters.until(condition, search, MAX_WAIT_S)
 
 
 def match_facts_of_payment(payment: Payment) -> MatchFacts:

@@ -41,7 +41,7 @@ def passed() -> Passed:
 
 @pytest.fixture
 def feed(passed: Passed) -> Feed:
-    return Feed(passed, "run", kept=KEPT, most_waiting=MOST_WAITING)
+    return Feed(passed, "run", kept=KEPT, stuck_queue_length=MOST_WAITING)
 
 
 class Listeners(ExitStack):
@@ -226,7 +226,7 @@ class TestWhoDoesNotRead:
     async def test_is_in_the_end_who_takes_less_than_comes(
         self, feed: Feed, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(gateway_feed, "TOO_MANY", 1000)
+        monkeypatch.setattr(gateway_feed, "MAX_QUEUE_LENGTH", 1000)
         reader = listeners.add("slow")
         for _ in range(10):
             feed.publish([event() for _ in range(300)])
@@ -281,7 +281,7 @@ class TestBytes:
         """Room for three large events, and for two more that wait for readers."""
         size = EventText.of(LARGE).size
         monkeypatch.setattr(gateway_feed, "KEPT_BYTES", 3 * size)
-        monkeypatch.setattr(gateway_feed, "MOST_BYTES", 5 * size)
+        monkeypatch.setattr(gateway_feed, "MAX_BYTES", 5 * size)
 
     @pytest.fixture
     def feed(self, passed: Passed) -> Feed:
@@ -351,12 +351,12 @@ class TestBytes:
             await heard(keen)
 
         assert listeners.hung_up == ["slower"]
-        assert feed._memory.bytes <= gateway_feed.MOST_BYTES
+        assert feed._memory.bytes <= gateway_feed.MAX_BYTES
 
     async def test_it_takes_not_many_bytes_at_once(
         self, feed: Feed, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(gateway_feed, "_BYTES_AT_ONCE", 2 * EventText.of(LARGE).size)
+        monkeypatch.setattr(gateway_feed, "_BATCH_BYTES", 2 * EventText.of(LARGE).size)
         reader = listeners.add()
         feed.publish([LARGE] * 3)
         feed.publish([event("x" * 2 * len(LARGE.data))])

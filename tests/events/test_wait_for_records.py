@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
-from sandbox_sim.events.waits import Awaited, Shown, Subject, Waiters, WaitResult
+from sandbox_sim.events.waits import Shown, Subject, WaitCondition, Waiters, WaitResult
 from sandbox_sim.records.events import Event, EventType
 from tests.stepped_clock import SteppedClock
 from tests.turns import turns
@@ -60,7 +60,7 @@ def wait(
     field: tuple[str, object] | None = None,
     timeout_s: float = 60,
 ) -> "asyncio.Task[WaitResult]":
-    wanted = Awaited(subject, "id", lambda shown: shown["state"] == "done", field, enough)
+    wanted = WaitCondition(subject, "id", lambda shown: shown["state"] == "done", field, enough)
     return asyncio.create_task(waiters.until(wanted, store.search, timeout_s))
 
 
@@ -182,7 +182,7 @@ async def test_what_is_written_during_the_search_counts(waiters: Waiters, store:
         await go_on.wait()
         return found.pop(0)
 
-    wanted = Awaited(OURS, "id", lambda shown: shown["state"] == "done", enough=2)
+    wanted = WaitCondition(OURS, "id", lambda shown: shown["state"] == "done", enough=2)
     waiting = asyncio.create_task(waiters.until(wanted, search, 60))
     await turns()
     waiters.receive(written(record("A", "failed"), record("B"), record("C")))
