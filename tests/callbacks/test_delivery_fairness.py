@@ -41,7 +41,7 @@ class TestFairness:
     ) -> None:
         await works.notify(*(callback(f"C{n}", body=str(n)) for n in range(50)))
 
-        await works.jobs.settle()
+        await works.jobs.run_until_idle()
 
         assert [post.body for post in works.sender.posts] == [str(n).encode() for n in range(50)]
         assert works.deliveries.receivers == ()
@@ -120,7 +120,7 @@ class TestLimits:
         await works.notify(*to("slow.test", 100))
         answering = asyncio.create_task(answer())
         if advances:
-            await works.jobs.settle()
+            await works.jobs.run_until_idle()
         else:
             await works.start()
             await idle(works.deliveries)
@@ -263,7 +263,7 @@ async def test_an_attempt_without_a_free_descriptor_is_repeated_and_does_not_cou
     works.sender.answers = [NO_DESCRIPTORS] * 3
     await works.notify(callback())
 
-    await works.jobs.settle()
+    await works.jobs.run_until_idle()
 
     (attempt,) = (await works.callback()).attempts
     assert (attempt.number, attempt.status_code) == (1, 200)

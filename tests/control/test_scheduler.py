@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from sandbox_sim.control import scheduler
-from sandbox_sim.control.scheduler import BATCH, IN_ONE_TURN, PAUSE, STEPS
+from sandbox_sim.control.scheduler import BATCH, JOBS_PER_TURN, MAX_STEPS, RETRY_DELAY
 from sandbox_sim.ports import DataRefused, Unit
 from sandbox_sim.records.callbacks import DeliveryState
 from sandbox_sim.records.jobs import Job
@@ -46,7 +46,7 @@ class TestAFailingJob:
         await works.promise("broken 1", "a", "broken 2", "b")
         await works.notify(callback("C2"))
 
-        await works.jobs.settle()
+        await works.jobs.run_until_idle()
         assert await works.done() == ["a", "b"]
         assert len(works.sender.posts) == 2
         assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
@@ -87,7 +87,7 @@ async def test_to_settle_runs_all_that_is_due_and_waits_for_the_attempts_at_call
     await works.promise("later", due_at=after(seconds=1))
     await works.notify(callback("C1"))
 
-    await works.jobs.settle()
+    await works.jobs.run_until_idle()
 
     assert len(await works.done()) == 2 * BATCH + 5
     assert await works.states() == {"C1": DeliveryState.DELIVERED}
@@ -111,13 +111,13 @@ class TestAdvance:
         self, works: Works, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await works.promise("1", due_at=after(minutes=1))
-        settle, jobs = works.jobs.settle, works.jobs
+        run_until_idle, jobs = works.jobs.run_until_idle, works.jobs
 
         async def settle_after_the_loop() -> None:
             await jobs.run_due(works.clock.now())
-            await settle()
+            await run_until_idle()
 
-        monkeypatch.setattr(jobs, "settle", settle_after_the_loop)
+        monkeypatch.setattr(jobs, "run_until_idle", settle_after_the_loop)
 
         assert [job.subject for job in await jobs.advance(FIVE_MINUTES)] == ["1"]
 
@@ -145,7 +145,7 @@ class TestAdvanceUnderLoad:
     @pytest.fixture(autouse=True)
     def load(self, works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
         """For each job that runs, a newer request adds one that is due after `self.delay`."""
-        monkeypatch.setattr(scheduler, "FOLLOWED_MEANWHILE", 20)
+        monkeypatch.setattr(scheduler, "MAX_NEWER_FOLLOWED", 20)
         numbers = iter(range(5_000))
 
         async def request(unit: Unit, _job: Job, now: datetime) -> None:
@@ -190,13 +190,13 @@ class TestAdvanceUnderLoad:
         attempts = (await works.callback()).attempts
         assert len(attempts) == 3
         late = [later.at - earlier.at - FIVE_MINUTES for earlier, later in pairwise(attempts)]
-        assert all(timedelta() <= each <= timedelta(hours=1) / STEPS for each in late)
+        assert all(timedelta() <= each <= timedelta(hours=1) / MAX_STEPS for each in late)
         assert len(works.tried) < 400
 
     async def test_it_does_not_wait_for_the_receivers_of_newer_requests(
         self, works: Works, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(scheduler, "FOLLOWED_MEANWHILE", 0)
+        monkeypatch.setattr(scheduler, "MAX_NEWER_FOLLOWED", 0)
         hanging = callback("newer", url="http://hanging.example/", network_transaction_id="2" * 11)
 
         async def request(unit: Unit, _job: Job, now: datetime) -> None:
@@ -233,14 +233,14 @@ class TestTheLoop:
 
     async def test_it_runs_few_jobs_in_one_turn_of_the_loop(self, works: Works) -> None:
         """Answers to requests are written in between."""
-        await works.promise(*map(str, range(3 * IN_ONE_TURN)))
+        await works.promise(*map(str, range(3 * JOBS_PER_TURN)))
 
         ran = [0]
-        while ran[-1] < 3 * IN_ONE_TURN:
+        while ran[-1] < 3 * JOBS_PER_TURN:
             await asyncio.sleep(0)
             ran.append(len(works.tried))
 
-        assert {after - before for before, after in pairwise(ran)} <= {0, IN_ONE_TURN}
+        assert {after - before for before, after in pairwise(ran)} <= {0, JOBS_PER_TURN}
 
     async def test_it_sleeps_until_a_job_is_added_and_until_the_next_is_due(
         self, works: Works
@@ -296,21 +296,21 @@ async def test_a_store_that_fails_with_one_job_goes_on_with_the_others(works: Wo
     works.refused.add("bad")
     await works.promise("a", "bad", "b")
 
-    await works.jobs.settle()
+    await works.jobs.run_until_idle()
 
     assert await works.done() == ["a", "b"]
-    assert await works.next_due() == NOW + PAUSE
+    assert await works.next_due() == NOW + RETRY_DELAY
 
     # A value that the store refuses does not mean that the store is away.
     works.refused.clear()
     works.broken.add("bad")
     works.error = DataRefused("it cannot hold one of the values")
-    await works.jobs.advance(PAUSE)
-    assert await works.next_due() == NOW + PAUSE + A_MINUTE
+    await works.jobs.advance(RETRY_DELAY)
+    assert await works.next_due() == NOW + RETRY_DELAY + A_MINUTE
 
 
 async def test_to_settle_is_to_run_what_an_attempt_under_way_causes_too(works: Works) -> None:
-    """`settle` waits for the attempt that has begun, and runs the job that it adds."""
+    """`run_until_idle` waits for the attempt that has begun, and runs the job that it adds."""
     go_on = asyncio.Event()
 
     async def cause() -> None:
@@ -321,7 +321,7 @@ async def test_to_settle_is_to_run_what_an_attempt_under_way_causes_too(works: W
     await works.notify(callback())
     await works.start()
 
-    settling = asyncio.create_task(works.jobs.settle())
+    settling = asyncio.create_task(works.jobs.run_until_idle())
     await turns()
     go_on.set()
 
