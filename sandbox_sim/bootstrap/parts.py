@@ -282,7 +282,7 @@ def live_handlers(production: "Production | None") -> Mapping[JobKind, JobHandle
     attempt is open.
     """
     if production is None:
-        return dict.fromkeys(LIVE_KINDS - {JobKind.DELIVER_LIVE}, _end)
+        return dict.fromkeys(LIVE_KINDS - {JobKind.DELIVER_LIVE}, _do_nothing)
     return production.job_handlers()
 
 
@@ -300,5 +300,5 @@ async def running(production: "Production | None", store: Store) -> AsyncIterato
         yield
 
 
-async def _end(_unit: Unit, _job: Job, _now: datetime) -> None:
+async def _do_nothing(_unit: Unit, _job: Job, _now: datetime) -> None:
     """Do nothing, so that the job ends."""
