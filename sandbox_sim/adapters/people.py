@@ -110,7 +110,7 @@ class FakePeople:
             service_id=source.service_id,
             transaction_id=f"SEED-{source.seed}-{_order_number(number)}",
             reference=f"Order {_order_number(number)}",
-            amount=Decimal(rng.randint(*row.people_pay)).scaleb(-2),
+            amount=Decimal(rng.randint(*row.sample_amounts)).scaleb(-2),
             nw=nw,
             party=party,
             payment_mode=row.usual_mode,

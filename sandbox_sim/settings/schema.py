@@ -17,7 +17,7 @@ from pydantic import (
 from sandbox_sim.adapters.clock_and_ids import RandomIds, SystemClock
 from sandbox_sim.adapters.tls import TlsError, authority_file, from_files
 from sandbox_sim.callbacks.destinations import CallbackHosts, CallbackRoutes
-from sandbox_sim.operations import CARRIED
+from sandbox_sim.operations import NETWORK_OPERATIONS
 from sandbox_sim.ports import NetworkConfigError
 from sandbox_sim.production.routing import without_network
 from sandbox_sim.records.behaviour import Behaviour
@@ -471,7 +471,7 @@ def _network_problems(settings: Settings) -> Iterator[str]:
     """A line `name: problem` for each setting of networks that is invalid or unsafe."""
     routes = [table.route for table in settings.routes]
     routed_operations = {each for route in routes for each in route.operations}
-    for operation in sorted(routed_operations.difference(CARRIED)):
+    for operation in sorted(routed_operations.difference(NETWORK_OPERATIONS)):
         yield f"routes: no network carries the operation {operation}"
     if settings.production:
         for name in without_network(routes, settings.networks):

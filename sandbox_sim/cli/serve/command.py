@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from sandbox_sim import logs, without_collector
+from sandbox_sim import gc_disabled, logs
 from sandbox_sim.adapters.tls import TlsError
 from sandbox_sim.bootstrap import tls_context
 from sandbox_sim.cli.commands.configuration import settings_options
@@ -35,7 +35,7 @@ log = logging.getLogger("sandbox_sim.serve")
 @click.pass_obj
 def serve(obj: Mapping[str, Any], loaded: LoadedSettings) -> None:
     """Run the gateway."""
-    with without_collector():  # a running gateway turns it on again
+    with gc_disabled():  # a running gateway turns it on again
         raise SystemExit(_run(loaded.settings, as_json=obj["as_json"]))
 
 

@@ -24,7 +24,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field
 
 from sandbox_sim.networks.settings import AdapterSettings, adapter_factory
-from sandbox_sim.operations import CARRIED, Operation
+from sandbox_sim.operations import NETWORK_OPERATIONS, Operation
 from sandbox_sim.payments import sandbox_rules
 from sandbox_sim.payments.sandbox_rules import Facts
 from sandbox_sim.ports.network import (
@@ -54,7 +54,7 @@ _DECLINED: Final = "015"
 _SANDBOX: Final = Behaviour(accept_international=True)
 
 CAPABILITIES: Final = Capabilities(
-    operations=frozenset(CARRIED),
+    operations=frozenset(NETWORK_OPERATIONS),
     currencies=frozenset({*CARD_CURRENCIES, "SMS"}),
     repeats_within=timedelta(days=1),
     trust=NotificationTrust.SIGNED,

@@ -39,7 +39,7 @@ from sandbox_sim.networks.upstream.wire import (
     submit_result,
     text_of,
 )
-from sandbox_sim.operations import CARRIED, Operation
+from sandbox_sim.operations import NETWORK_OPERATIONS, Operation
 from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.network import (
     Capabilities,
@@ -158,7 +158,7 @@ class UpstreamNetwork:
                 client, settings.record, self._base_url, scrubber, clock
             )
         self.capabilities = Capabilities(
-            operations=frozenset(CARRIED),
+            operations=frozenset(NETWORK_OPERATIONS),
             currencies=frozenset({*CARD_CURRENCIES, SMS_UNITS}),
             repeats_within=self._repeats_within if settings.rejects_duplicates else None,
             trust=NotificationTrust.SIGNED,
