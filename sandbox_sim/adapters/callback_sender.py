@@ -149,10 +149,8 @@ class _DestinationCheck:
     host: str
     sockets: _OpenSocketCount
     warn_once: Callable[[str], None] | None
-
-    def __post_init__(self) -> None:
-        self._refused: dict[str, None] = {}
-        self._any_allowed = False
+    _refused: dict[str, None] = field(default_factory=dict)
+    _any_allowed: bool = False
 
     def allows_host(self) -> bool:
         """Whether the name of the host may be looked up."""
@@ -324,8 +322,8 @@ class HttpCallbackSender:
                         connection.release()  # closes it too if there is more of the body
         except Exception as error:  # an attempt that is not recorded would never be retried
             failure_kind, problem = _describe_failure(error, timeout)
-            if self._containerized and _is_refused_by_localhost(error):
-                problem += f"; {_LOCALHOST_HINT}"
+            if self._containerized and isinstance(error, aiohttp.ClientConnectorError):
+                problem += f"; {_LOCALHOST_HINT}" if error.host == "localhost" else ""
         finally:
             self._active_sends -= 1
         refusal = data.check.refusal if data.check else None
@@ -422,7 +420,3 @@ def _describe_failure(error: Exception, timeout: timedelta) -> tuple[FailureKind
         case _:
             problem = f"the connection failed: {str(error) or type(error).__name__}"
             return FailureKind.EXCHANGE, problem
-
-
-def _is_refused_by_localhost(error: Exception) -> bool:
-    return isinstance(error, aiohttp.ClientConnectorError) and error.host == "localhost"

@@ -98,7 +98,9 @@ class Production:
         warn_of_sandboxes(self.networks.by_name.values())
         await self.asking.bring_back()
         await self.sms.ask_about_restored()
-        await self.networks.open(self._event_sink)
+        await self.networks.open(
+            lambda network: NetworkEventSink(network, self.exchanges, self.notifications)
+        )
         loops = self.exchanges, self.notifications, self.asking
         tasks = [asyncio.create_task(each.run_forever()) for each in loops]
         try:
@@ -139,9 +141,6 @@ class Production:
     ) -> list[Route]:
         """The routes; those that could falsify money refuse records and services of mode P."""
         return guarded(routes, partial(is_only_live, tuple(clients)), records)
-
-    def _event_sink(self, network: str) -> NetworkEventSink:
-        return NetworkEventSink(network, self.exchanges, self.notifications)
 
 
 def networks_of(settings: Settings, clock: Clock, ids: Ids) -> Networks:

@@ -50,7 +50,6 @@ from sandbox_sim.records.callbacks import (
 )
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.retry_schedule import RetrySchedule
-from sandbox_sim.records.transactions import TransactionRecord
 from sandbox_sim.values.clients import Client
 from sandbox_sim.values.redaction import redact_text
 
@@ -97,7 +96,9 @@ class CallbackSigning:
         """The callback with its signature. Raises `CannotSign` where there are no credentials."""
         if callback.signature is not None or not self._behaviour.present.sign_callbacks:
             return callback
-        transaction = await _transaction_of(unit, callback)
+        transaction = await unit.transaction_by_network_id(
+            callback.service_id, callback.network_transaction_id, callback.mode
+        )
         if transaction is None:
             raise CannotSign("it is not signed, and the transaction of its client was deleted")
         client = self._clients.get(transaction.client_key)
@@ -107,12 +108,6 @@ class CallbackSigning:
                 "configuration; add them, restart the server and resend it"
             )
         return callback._replace(signature=sign(callback.body.encode(), client.secret_key))
-
-
-async def _transaction_of(unit: Unit, callback: CallbackRecord) -> TransactionRecord | None:
-    return await unit.transaction_by_network_id(
-        callback.service_id, callback.network_transaction_id, callback.mode
-    )
 
 
 class CallbackReordering:
@@ -233,7 +228,7 @@ class CallbackDispatcher:
         callback = await unit.callback(job.service_id, job.subject)
         if callback is None or not callback.state.is_waiting:
             await unit.finish(job)
-            return _do_nothing
+            return lambda: None
         try:
             signed = await self.signing.signed(unit, callback)
         except CannotSign as problem:
@@ -334,9 +329,9 @@ class CallbackDispatcher:
             task = asyncio.create_task(self._run_sender())
             self._senders[task] = None
             task.add_done_callback(self._sender_ended)
-        if self._queue.ready > self._starting and self._urgent and self._cutter is None:
+        is_cutting = self._cutter is not None and not self._cutter.done()
+        if self._queue.ready > self._starting and self._urgent and not is_cutting:
             self._cutter = asyncio.create_task(self._cut_off_the_oldest())
-            self._cutter.add_done_callback(self._cutter_ended)
 
     @property
     def _urgent(self) -> int:
@@ -361,9 +356,6 @@ class CallbackDispatcher:
             self._starting -= 1
         self._end_waits_for_callback_of(task)
         self._start_senders()
-
-    def _cutter_ended(self, _: asyncio.Task[None]) -> None:
-        self._cutter = None
 
     async def _run_sender(self) -> None:
         """Make one attempt after another, as long as callbacks wait."""
@@ -545,7 +537,3 @@ def _destination(callback: CallbackRecord) -> str:
     """The address of the callback, and where a rule of the configuration sent it instead."""
     url, sent_to = callback.url, callback.attempts[-1].sent_to
     return url if url == sent_to else f"{url}, sent to {sent_to}"
-
-
-def _do_nothing() -> None:
-    """There is nothing to send: the callback was deleted, or is finished."""

@@ -221,14 +221,14 @@ class Scheduler:
         self, unit: Unit, now: datetime, limit: int
     ) -> tuple[Sequence[Job], list[AfterCommit]]:
         jobs = await unit.claim_due(now, limit)
-        actions = [await self._handle(unit, job, now) for job in jobs]
-        return jobs, [action for action in actions if action is not None]
-
-    async def _handle(self, unit: Unit, job: Job, now: datetime) -> AfterCommit | None:
-        after_commit = await self.handlers[job.kind](unit, job, now)
-        if after_commit is None:
-            await unit.finish(job)
-        return after_commit
+        actions: list[AfterCommit] = []
+        for job in jobs:
+            action = await self.handlers[job.kind](unit, job, now)
+            if action is None:
+                await unit.finish(job)
+            else:
+                actions.append(action)
+        return jobs, actions
 
     async def _run_one(self, now: datetime) -> tuple[Sequence[Job], list[AfterCommit]]:
         """Run the next job alone; postpone it if it fails."""

@@ -199,7 +199,7 @@ class Feed:
 
     run: an id of this run of the server, part of the id of each event.
     relay: exchanges events with other servers, if there are any; their events get numbers here in
-    the order in which they arrive.
+    the order in which they arrive. closed: whether the server stops.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class Feed:
         self._readers: set[Reader] = set()
         # The readers by the service that they want, None for those of all.
         self._readers_by_service: Mapping[int | None, Sequence[Reader]] = {}
-        self._closed = False
+        self.closed = False
 
     @property
     def demand(self) -> Sequence[Collection[object]]:
@@ -305,7 +305,7 @@ class Feed:
         )
         self._readers.add(reader)
         self._index_readers()
-        if self._closed:
+        if self.closed:
             reader.end()
         try:
             yield reader
@@ -315,14 +315,9 @@ class Feed:
             reader.clear()
             self._records_until = self._clock.monotonic() + KEPT_FOR_S
 
-    @property
-    def closed(self) -> bool:
-        """Whether the server stops."""
-        return self._closed
-
     def close(self) -> None:
         """End all readers, and each later one at once: the server stops."""
-        self._closed = True
+        self.closed = True
         for reader in self._readers:
             reader.end()
 
@@ -360,11 +355,7 @@ class _NoRelay:
         pass
 
     def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
-        return _do_nothing
-
-
-def _do_nothing() -> None:
-    """There is no other server to stop listening to."""
+        return lambda: None
 
 
 # How each record is shown that belongs to a service.
@@ -415,7 +406,7 @@ class ChangePublisher:
             case (str() as name, InboxMessage() as message):
                 # `readyz` writes to the inbox without a name, to try the store.
                 if name:
-                    show = partial(_shown_delivery, name, message)
+                    show = lambda: {"name": name, **inbox.shown(message)}  # noqa: E731
                     yield Event(kind, None, show, inbox=name, record=message)
             case UserRule():
                 yield Event(kind, subject.match.service_id, partial(overrides.shown, subject))
@@ -427,7 +418,3 @@ class ChangePublisher:
             case _:
                 show = partial(_VIEWS[kind], subject)
                 yield Event(kind, subject.service_id, show, record=subject)
-
-
-def _shown_delivery(name: str, message: InboxMessage) -> dict[str, object]:
-    return {"name": name, **inbox.shown(message)}

@@ -85,9 +85,7 @@ def is_approval(override_id: str) -> bool:
 def prompt_of(transaction: TransactionRecord) -> Prompt | None:
     """The open prompt of a transaction, or None."""
     override = transaction.override
-    if override is None or transaction.status is not Status.PENDING:
-        return None
-    if not is_approval(override.id):
+    if override is None or transaction.status is not Status.PENDING or not is_approval(override.id):
         return None
     return Prompt(transaction, transaction.initiated_at + override.delay)
 
