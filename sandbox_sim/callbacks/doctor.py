@@ -12,9 +12,9 @@ The samples go where callbacks may go (the setting `callback_hosts`), by the sam
 same additional headers, signed with the key of a client of mode S.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, NamedTuple, Protocol
 
@@ -32,7 +32,7 @@ from sandbox_sim.callbacks.receiver_checks import (
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.ports import CallbackSender, Clock, Ids, Store, Unit
 from sandbox_sim.records.behaviour import Behaviour
-from sandbox_sim.records.callbacks import CallbackRecord, Profile, ReceiverResponse
+from sandbox_sim.records.callbacks import CallbackRecord, Profile
 from sandbox_sim.records.transactions import TransactionRecord
 from sandbox_sim.values.clients import Client, ServiceMode
 
@@ -119,6 +119,7 @@ class Doctor:
     ids: Ids
     orders: Orders | None = None
     payments: SamplePayments | None = None
+    routes: CallbackRoutes = field(default_factory=CallbackRoutes)
 
     async def examine(self, receiver: Receiver) -> AsyncIterator[Finding]:
         """Yields the findings one by one; skips the rest if the receiver cannot be reached."""
@@ -202,8 +203,9 @@ class Doctor:
         return callback
 
     async def _send(self, callback: CallbackRecord, timeout: timedelta) -> CallbackExchange:
-        body = callback.body.encode()
-        response = await self.sender.send(callback.address, callback.headers, body, timeout)
+        target = self.routes.target(callback.address)
+        headers = {**self.routes.headers_to(target), **callback.headers}
+        response = await self.sender.send(target, headers, callback.body.encode(), timeout)
         return CallbackExchange(callback, response)
 
     def _sample(self, receiver: Receiver, profile: Profile) -> SampleCallback:
@@ -284,8 +286,9 @@ class ReceiverExamination:
 
     def __post_init__(self) -> None:
         self._payments = _StoredPayments(self.store)
-        routed = _RoutedSender(self.sender, self.routes)
-        self._doctor = Doctor(routed, self.clock, self.ids, payments=self._payments)
+        self._doctor = Doctor(
+            self.sender, self.clock, self.ids, payments=self._payments, routes=self.routes
+        )
 
     async def receiver_of(self, callback_id: str) -> Addressee | None:
         """Where a callback goes, and its service; None where there is no such callback."""
@@ -351,24 +354,3 @@ class _StoredPayments:
 
         await self._store.run(work)
         self._saved.clear()
-
-
-class _RoutedSender:
-    """Sends samples by the settings `callback_rewrites` and `callback_headers`."""
-
-    def __init__(self, sender: CallbackSender, routes: CallbackRoutes) -> None:
-        self._sender = sender
-        self._routes = routes
-
-    async def send(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        timeout: timedelta,
-        on_status: Callable[[], None] = lambda: None,
-    ) -> ReceiverResponse:
-        """Send one sample to its target."""
-        target = self._routes.target(url)
-        merged = {**self._routes.headers_to(target), **headers}
-        return await self._sender.send(target, merged, body, timeout, on_status)
