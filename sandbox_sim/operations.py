@@ -284,9 +284,9 @@ def make_payment_operation(trans_type: object, payment_option: object) -> Operat
 
     payment_option: None stands for a missing one, which is enough where `trans_type` decides.
     """
-    found = {
+    candidates = {
         operation
         for (row_trans_type, option), operation in MAKE_PAYMENT_OPERATIONS.items()
         if row_trans_type == trans_type and payment_option in (None, option)
     }
-    return found.pop() if len(found) == 1 else None
+    return candidates.pop() if len(candidates) == 1 else None

@@ -192,7 +192,6 @@ class ControlParts:
         )
 
     def _seeding(self) -> Seeding:
-        """Fills services with made-up payments and SMS."""
         parts = self._parts
         return Seeding(
             parts.store,
@@ -236,7 +235,6 @@ class ControlParts:
         return self._parts.production.records if self._parts.production else None
 
     def _pages(self) -> Sequence[RouteGroup]:
-        """The routes of the pages."""
         parts = self._parts
         card_pages = CardPages(parts.store, parts.clock, parts.settlement, parts.behaviour)
         return [

@@ -306,7 +306,6 @@ class CallbackDispatcher:
                 wait.note_ended([callback.id])
 
     def _end_waits_for_removed(self) -> None:
-        """End the waits for callbacks that were removed from the queue."""
         claimed = {callback.id for callback in self.claimed}
         for wait in self._queue.waits:
             wait.note_ended(wait.pending_ids - claimed)

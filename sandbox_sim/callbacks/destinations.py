@@ -197,25 +197,25 @@ class CallbackHosts:
         """
         if not (self.allow or self.deny or self.refuse_private):
             return True
-        given = parse_address(address)
-        if given is None:
+        parsed = parse_address(address)
+        if parsed is None:
             return False
-        reached = reached_addresses(given)
+        reached = reached_addresses(parsed)
         if _matches_glob(self.deny, host) or any(
-            _in_ranges(self.deny, each) for each in (given, *reached)
+            _in_ranges(self.deny, each) for each in (parsed, *reached)
         ):
             return False
-        in_allow = self._in_allow(given, reached)
+        in_allow = self._in_allow(parsed, reached)
         if self.refuse_private and not in_allow and not all(map(_is_public, reached)):
             return False
         return not self.allow or in_allow or _matches_glob(self.allow, host)
 
-    def _in_allow(self, given: Address, reached: Iterable[Address]) -> bool:
+    def _in_allow(self, address: Address, reached: Iterable[Address]) -> bool:
         """Whether ranges of `allow` contain all reached addresses, or the translated one itself."""
         if all(_in_ranges(self.allow, each) for each in reached):
             return True
         translated = [entry for entry in self.allow if _is_translated_range(entry)]
-        return _in_ranges(translated, given)
+        return _in_ranges(translated, address)
 
 
 def _matches_glob(entries: Iterable[HostEntry], host: str) -> bool:
@@ -234,8 +234,8 @@ def _is_translated_range(entry: HostEntry) -> bool:
 
 def is_public(address: str) -> bool:
     """Whether a connection to this address goes to the public internet."""
-    given = parse_address(address)
-    return given is not None and all(map(_is_public, reached_addresses(given)))
+    parsed = parse_address(address)
+    return parsed is not None and all(map(_is_public, reached_addresses(parsed)))
 
 
 def _is_public(address: Address) -> bool:
@@ -266,20 +266,20 @@ class UrlPrefix(NamedTuple):
 
 def parse_url_prefix(text: str) -> UrlPrefix:
     """Parse a side of an entry of `callback_rewrites`; `ValueError` says what it must be."""
-    found = _URL_PREFIX.fullmatch(text)
-    if found is None or parse_host_header(found[2]) is None:
+    match = _URL_PREFIX.fullmatch(text)
+    if match is None or parse_host_header(match[2]) is None:
         raise ValueError(_EXPECTED_PREFIX)
-    return UrlPrefix(*_normalized(found[1], found[2]), found[3].rstrip("/"))
+    return UrlPrefix(*_normalized(match[1], match[2]), match[3].rstrip("/"))
 
 
 def parse_rewrites(table: Mapping[str, str]) -> tuple[tuple[UrlPrefix, UrlPrefix], ...]:
     """Parse `callback_rewrites`, the longest path first; `ValueError` for a wrong entry."""
-    seen: dict[UrlPrefix, str] = {}
+    keys: dict[UrlPrefix, str] = {}
     for key in table:
-        other = seen.setdefault(parse_url_prefix(key), key)
+        other = keys.setdefault(parse_url_prefix(key), key)
         if other != key:
             raise ValueError(f"{other} and {key} are the same address; keep one of them")
-    pairs = [(old, parse_url_prefix(table[key])) for old, key in seen.items()]
+    pairs = [(old, parse_url_prefix(table[key])) for old, key in keys.items()]
     return tuple(sorted(pairs, key=lambda pair: -len(pair[0].path)))
 
 

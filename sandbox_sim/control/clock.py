@@ -41,8 +41,8 @@ async def refuse_if_records_wait(store: Store, clock: Clock) -> None:
     later: list[LaterRecord] = []
     for start in range(0, len(jobs), _JOBS_PER_UNIT):
         batch = jobs[start : start + _JOBS_PER_UNIT]
-        found = await store.run(partial(_created_after, machine, batch))
-        later += [each for each in found if each not in later]
+        records = await store.run(partial(_created_after, machine, batch))
+        later += [each for each in records if each not in later]
         if len(later) > _MAX_LISTED:
             break
     if later:

@@ -456,8 +456,8 @@ def _only_indexed(
         return "transaction_id", variants
     name, value = selective_field(kind, redact_document(match)) or ("", None)
     # No id that is kept has characters such as NUL, which a database may refuse to compare.
-    known = name in kind.indexed and isinstance(value, str) and value.isprintable()
-    return (name, (str(value),)) if known else None
+    is_indexed = name in kind.indexed and isinstance(value, str) and value.isprintable()
+    return (name, (str(value),)) if is_indexed else None
 
 
 def _service_of(match: Mapping[str, object]) -> int | None:

@@ -257,7 +257,7 @@ class Feed:
                 self._disconnect(max(self._readers, key=attrgetter("waiting_bytes")))
 
     def _readers_for(self, service_id: int | None) -> Iterable[Reader]:
-        """The readers that may want an event of this service: the others cost it nothing."""
+        """The readers that may want an event of this service; it is not offered to others."""
         if service_id is None:
             return self._readers
         return chain(

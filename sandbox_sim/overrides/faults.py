@@ -156,7 +156,10 @@ class Faults:
         return None if fault == InjectedFault() else fault
 
     async def _combined(self, unit: Unit, rules: Sequence[UserRule]) -> InjectedFault:
-        """Lock the rules in one order everywhere, that of `in_order`: no two units deadlock."""
+        """The combined fault of the rules that fire.
+
+        It locks the rules in the order of `in_order`, as all units do, so no two units deadlock.
+        """
         fault = InjectedFault()
         for loaded in rules:
             if fault.decided_by is not None and not is_latency(loaded):

@@ -239,7 +239,6 @@ def _refund_payment(collection: TransactionRecord, amount: Decimal, transaction_
 
 
 def _why_rejected(reply: Reply) -> str:
-    """Why the processor rejected the refund, in words."""
     if reply.code == Code.INSUFFICIENT_BALANCE:
         return f"{reply.why}, and a refund is taken from it"
     if reply.code == Code.DUPLICATE:

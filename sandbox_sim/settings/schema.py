@@ -348,10 +348,10 @@ class Settings(BaseModel):
     @property
     def turned_on(self) -> Mapping[str, str]:
         """The settings that another setting turned on, each with the name of that one."""
-        found = dict.fromkeys(self.turned_on_by_lenient, "lenient")
+        turned_on_by = dict.fromkeys(self.turned_on_by_lenient, "lenient")
         if self.rate_limit and "rate_limit_per_minute" not in self.model_fields_set:
-            found["rate_limit_per_minute"] = "rate_limit"
-        return found
+            turned_on_by["rate_limit_per_minute"] = "rate_limit"
+        return turned_on_by
 
     @property
     def loopback(self) -> bool:

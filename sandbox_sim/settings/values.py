@@ -200,8 +200,7 @@ class Credentials(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _read(cls, values: Any) -> Any:
-        """Read the `secret_key` from its file."""
+    def _read_secret_file(cls, values: Any) -> Any:
         if not isinstance(values, dict) or not isinstance(values.get("secret_key_file"), str):
             return values
         if "secret_key" in values:
