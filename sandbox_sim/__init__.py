@@ -23,7 +23,7 @@ def gc_disabled() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():  # otherwise it would return what the user has frozen
+        if not gc.get_freeze_count():  # `unfreeze` would return what the user has frozen
             gc.freeze()
             gc.unfreeze()
         if was_enabled:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import trustme
 
 _AUTHORITY: Final = "authority.pem"
-# The private key of the authority, and then its certificate: one file, so that they always fit.
+# The private key of the authority and its certificate: one file, so that they always belong
+# together.
 _AUTHORITY_KEY: Final = "authority-key.pem"
 _ORGANIZATION: Final = "sandbox_sim, for development on this machine"
 # Clients accept no certificate that is valid for longer than 398 days.

@@ -57,7 +57,7 @@ from sandbox_sim.values.redaction import redact_text
 # wait for one.
 CUT_OFF_S: Final = 2.0
 
-# Real time, in seconds, until a callback is tried again that this machine had no descriptor for.
+# Real time, in seconds, until the next try at a callback for which this machine had no descriptor.
 SHORTAGE_PAUSE_S: Final = 1.0
 
 # At most this many attempts begin in one turn of the event loop: answers to requests are written
@@ -65,7 +65,7 @@ SHORTAGE_PAUSE_S: Final = 1.0
 STARTS_PER_TURN: Final = 4
 
 
-# The other ends of an attempt show that the receiver takes connections.
+# Any other end of an attempt shows that the receiver accepts connections.
 _STANDINGS: Final[Mapping[FailureKind | None, ReceiverStanding]] = {
     FailureKind.TIMEOUT: ReceiverStanding.STALLED,
     FailureKind.CONNECTION: ReceiverStanding.REFUSED,

@@ -50,7 +50,7 @@ class Journal:
             entries, self._unsaved = self._unsaved[-KEPT_REQUESTS:], []
             for start in range(0, len(entries), ENTRIES_PER_UNIT):
                 await self._save(entries[start : start + ENTRIES_PER_UNIT])
-                await self._clock.pause(0)  # where a store does not wait, payments go first
+                await self._clock.pause(0)  # a store that never waits would delay payments
 
     async def _save(self, entries: Sequence[JournalEntry]) -> None:
         try:

@@ -371,7 +371,7 @@ class RecordSearch:
                 kind, subject, MatchCollector(kind, as_requested, count)
             )
 
-        return await self._waiters.until(condition, search, timeout_s)
+        return await self._waiters.wait_for(condition, search, timeout_s)
 
     async def _search_for_waiter(
         self, kind: RecordKind, subject: Subject, search: MatchCollector

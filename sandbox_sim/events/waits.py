@@ -2,8 +2,8 @@
 
 A waiter searches the store once, when it begins. From then on it receives every record of its kind
 and service that is written, and keeps the ids of those that match. When it has enough of them, it
-searches once more, for the answer. So a payment is not compared with the waiters of other services,
-and once with each waiter of its own.
+searches once more, for the answer. So a payment is compared once with each waiter of its own
+service, and with no other waiter.
 """
 
 import asyncio
@@ -188,7 +188,7 @@ class Waiters:
                 for waiter in candidates:
                     waiter.receive(record)
 
-    async def until(
+    async def wait_for(
         self,
         condition: WaitCondition,
         search: Callable[[], Awaitable[Sequence[Shown]]],
@@ -254,7 +254,7 @@ class ChangeWaiter:
         self._store = store
         self._clock = clock
 
-    async def until(self, find: Callable[[], Awaitable[T | None]], timeout_s: float) -> T | None:
+    async def wait_for(self, find: Callable[[], Awaitable[T | None]], timeout_s: float) -> T | None:
         """The first result of `find` that is not None; None after `timeout_s` of real time."""
         deadline = self._clock.monotonic() + timeout_s
         wake = asyncio.Event()

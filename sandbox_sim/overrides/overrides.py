@@ -220,7 +220,7 @@ class Overrides:
 
         condition = WaitCondition(Subject(EventType.CALLBACK, service_id), "id", was_tried)
         with contextlib.suppress(StoreError):  # the payment itself is saved
-            await self._waiters.until(condition, search, MAX_WAIT_S)
+            await self._waiters.wait_for(condition, search, MAX_WAIT_S)
 
 
 def match_facts_of_payment(payment: Payment) -> MatchFacts:

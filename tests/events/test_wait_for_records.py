@@ -61,7 +61,7 @@ def wait(
     timeout_s: float = 60,
 ) -> "asyncio.Task[WaitResult]":
     wanted = WaitCondition(subject, "id", lambda shown: shown["state"] == "done", field, enough)
-    return asyncio.create_task(waiters.until(wanted, store.search, timeout_s))
+    return asyncio.create_task(waiters.wait_for(wanted, store.search, timeout_s))
 
 
 async def test_what_is_there_is_found_at_once(waiters: Waiters, store: Searched) -> None:
@@ -183,7 +183,7 @@ async def test_what_is_written_during_the_search_counts(waiters: Waiters, store:
         return found.pop(0)
 
     wanted = WaitCondition(OURS, "id", lambda shown: shown["state"] == "done", enough=2)
-    waiting = asyncio.create_task(waiters.until(wanted, search, 60))
+    waiting = asyncio.create_task(waiters.wait_for(wanted, search, 60))
     await turns()
     waiters.receive(written(record("A", "failed"), record("B"), record("C")))
     go_on.set()
