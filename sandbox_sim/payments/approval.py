@@ -44,7 +44,7 @@ class PromptDecision(StrEnum):
     DECLINE = "decline"
 
 
-STATUS_OF: Final[Mapping[PromptDecision, Status]] = {
+_STATUS_OF_DECISION: Final[Mapping[PromptDecision, Status]] = {
     PromptDecision.APPROVE: Status.SUCCESSFUL,
     PromptDecision.DECLINE: Status.FAILED,
 }
@@ -168,7 +168,7 @@ class Handsets:
             prompt, now = prompt_of(transaction), self.clock.now()
             if prompt is None or prompt.times_out_at <= now:
                 return Answered(transaction, was_waiting=False)
-            status = STATUS_OF[decision]
+            status = _STATUS_OF_DECISION[decision]
             decided = await self.settlement.conclude(unit, transaction, status, now)
             return Answered(decided, was_waiting=True)
 
