@@ -219,8 +219,8 @@ class CallbackHosts:
 
 
 def _matches_glob(entries: Iterable[HostEntry], host: str) -> bool:
-    globs = [entry for entry in entries if isinstance(entry, str)]
-    return bool(globs) and any(fnmatchcase(normalized_host(host), glob) for glob in globs)
+    globs = (entry for entry in entries if isinstance(entry, str))
+    return any(fnmatchcase(normalized_host(host), glob) for glob in globs)
 
 
 def _in_ranges(entries: Iterable[HostEntry], address: Address) -> bool:

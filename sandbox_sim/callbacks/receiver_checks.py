@@ -139,19 +139,15 @@ def expect_refusal(remedy: str) -> Judge:
 
 def assess_connection(receiver: str, response: ReceiverResponse) -> Assessment:
     """Whether the first callback reached `receiver`, given as scheme, host and port."""
-    if response.status_code is None and response.failure_kind in _NOT_REACHED:
-        return Assessment(
-            Verdict.WRONG, response.problem or "", _NOT_REACHED[response.failure_kind]
-        )
+    if response.status_code is None and (remedy := _NOT_REACHED.get(response.failure_kind)):
+        return Assessment(Verdict.WRONG, response.problem or "", remedy)
     return Assessment(Verdict.OK, f"{receiver} takes connections")
 
 
 def assess_encryption(receiver: str, response: ReceiverResponse) -> Assessment:
     """Whether the connection kept others from reading or changing the callback."""
-    if response.failure_kind in _NOT_TRUSTED:
-        return Assessment(
-            Verdict.WRONG, response.problem or "", _NOT_TRUSTED[response.failure_kind]
-        )
+    if remedy := _NOT_TRUSTED.get(response.failure_kind):
+        return Assessment(Verdict.WRONG, response.problem or "", remedy)
     if receiver.startswith("https:"):
         return Assessment(Verdict.OK, "the certificate is accepted")
     if is_loopback(urlsplit(receiver).hostname or ""):

@@ -44,7 +44,7 @@ if TYPE_CHECKING:  # serve starts faster without what only production needs
 
 # How many records one unit of work reads before other tasks run. The number doubles while a unit
 # takes less than `_FAST_READ_S` of real time, and is halved if it takes longer than `_SLOW_READ_S`.
-MIN_PAGE_SIZE: Final = 500
+PAGE_SIZE: Final = 500
 
 _MAX_PAGE_SIZE: Final = 16_000
 
@@ -201,7 +201,7 @@ def next_page_size(size: int, took_s: float) -> int:
     """How many records to read next, after `size` records took `took_s` seconds of real time."""
     if took_s < _FAST_READ_S:
         return min(size * 2, _MAX_PAGE_SIZE)
-    return max(size // 2, MIN_PAGE_SIZE) if took_s > _SLOW_READ_S else size
+    return max(size // 2, PAGE_SIZE) if took_s > _SLOW_READ_S else size
 
 
 # No service has a larger number, and no database takes one.
@@ -324,8 +324,6 @@ class RecordSearch:
         A masked value is found by the original and by what is shown of it.
         since: the search ends at records that began before this time; it may find some of them.
         """
-        if kind is REQUESTS:
-            await self._journal.save()
         search = MatchCollector(kind, match, limit + 1)
         await self._read(kind, _first_page(kind, match)._replace(after=after), [search], since)
         found = search.found[:limit]
@@ -345,8 +343,6 @@ class RecordSearch:
         self, kind: RecordKind, match: Mapping[str, object], *, since: datetime | None = None
     ) -> Shown | None:
         """The newest record that matches, or None; it reads no further. since: as in `find`."""
-        if kind is REQUESTS:
-            await self._journal.save()
         search = MatchCollector(kind, match, 1)
         await self._read(kind, _first_page(kind, match), [search], since)
         return next(iter(search.found), None)
@@ -367,9 +363,8 @@ class RecordSearch:
         )
 
         async def search() -> Sequence[Shown]:
-            return await self._search_for_waiter(
-                kind, subject, MatchCollector(kind, as_requested, count)
-            )
+            collector = MatchCollector(kind, as_requested, count)
+            return await self._search_for_waiter(kind, subject, collector)
 
         return await self._waiters.wait_for(condition, search, timeout_s)
 
@@ -377,11 +372,9 @@ class RecordSearch:
         self, kind: RecordKind, subject: Subject, search: MatchCollector
     ) -> Sequence[Shown]:
         """Search for a waiter: newest records at once, older ones together with other waiters."""
-        if kind is REQUESTS:
-            await self._journal.save()
-        newest = Listing(subject.service_id, None, MIN_PAGE_SIZE)
+        newest = Listing(subject.service_id, None, PAGE_SIZE)
         search.take(records := await self._page(kind, newest), ShownOnce(kind, self._clock.now()))
-        if search.is_full or len(records) < MIN_PAGE_SIZE:
+        if search.is_full or len(records) < PAGE_SIZE:
             return search.found
         searches = self._searches[subject]
         search.clear()
@@ -436,15 +429,15 @@ class RecordSearch:
             await self._clock.pause(0)
 
     async def _page(self, kind: RecordKind, listing: Listing) -> Sequence[Any]:
+        if kind is REQUESTS and listing.after is None:
+            await self._journal.save()
         return await self._store.run(lambda unit: kind.list_page(unit, listing))
 
 
 def _first_page(kind: RecordKind, match: Mapping[str, object]) -> Listing:
     """The records that a search reads first, of the service, mode and id that it names."""
     mode = next((each for each in ServiceMode if each == match.get("mode")), None)
-    return Listing(
-        _service_of(match), limit=MIN_PAGE_SIZE, mode=mode, only=_only_indexed(kind, match)
-    )
+    return Listing(_service_of(match), limit=PAGE_SIZE, mode=mode, only=_only_indexed(kind, match))
 
 
 def _only_indexed(
@@ -492,9 +485,7 @@ class RecordIds:
         for name in ("id", "network_transaction_id", "transaction_id"):
             found = await self._find_by_id(CALLBACKS, name, any_id, service_id)
             if found:
-                return _require_single(
-                    found, any_id, "callbacks", _describe_callback, "use the id of one"
-                )
+                return _single(found, any_id, "callbacks", _callback_line, "use the id of one")
         return None
 
     async def transaction(
@@ -508,9 +499,7 @@ class RecordIds:
         newest = {record["service_id"]: record for record in reversed(found)}
         if newest:
             instead = "name the service too, or use the network transaction id"
-            return _require_single(
-                [*newest.values()], any_id, "transactions", _describe_transaction, instead
-            )
+            return _single([*newest.values()], any_id, "transactions", _transaction_line, instead)
         network_id = any_id
         for callback in await self._find_by_id(CALLBACKS, "id", any_id, service_id):
             network_id = str(callback["network_transaction_id"])
@@ -532,7 +521,7 @@ class RecordIds:
         return (await self._records.find(kind, match, _MAX_CANDIDATES)).records
 
 
-def _require_single(
+def _single(
     found: Sequence[Shown],
     any_id: str,
     plural: str,
@@ -548,12 +537,12 @@ def _require_single(
     )
 
 
-def _describe_callback(record: Shown) -> str:
+def _callback_line(record: Shown) -> str:
     details = f"service {record['service_id']}, transaction {record['transaction_id']}"
     return f"{record['id']}  {details}, {record['state']}, created {record['created_at']}"
 
 
-def _describe_transaction(record: Shown) -> str:
+def _transaction_line(record: Shown) -> str:
     timeline: Any = record["timeline"]
     identity = f"{record['network_transaction_id']}  service {record['service_id']}"
     return f"{identity}, status {record['status']}, begun {timeline[0]['at']}"

@@ -131,9 +131,8 @@ class Refunds:
         await _require_no_doubt(unit, collection)
         amount = await _refund_amount(unit, collection, order.amount)
         now = self.clock.now()
-        payment = _refund_payment(
-            collection, amount, order.transaction_id or f"refund-{network_id}"
-        )
+        transaction_id = order.transaction_id or f"refund-{network_id}"
+        payment = _refund_payment(collection, amount, transaction_id)
         request = PaymentRequest(
             payment,
             Client(collection.client_key, "", collection.mode),
@@ -184,13 +183,12 @@ async def _refund_amount(
     for refund in await unit.refunds_of(collection):
         if await _may_have_paid(unit, refund):
             remaining = subtract(remaining, refund.payment.amount)
-    currency = collection.payment.currency_code
+    total = f"{collected} {collection.payment.currency_code}"
     if remaining <= 0:
-        raise RefundRefused(f"all of the {collected} {currency} that was collected is refunded")
+        raise RefundRefused(f"all of the {total} that was collected is refunded")
     if requested is not None and requested > remaining:
         raise RefundRefused(
-            f"amount {requested} is more than what is left to refund: {remaining} of {collected} "
-            f"{currency}"
+            f"amount {requested} is more than what is left to refund: {remaining} of {total}"
         )
     return remaining if requested is None else requested
 

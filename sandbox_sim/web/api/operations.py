@@ -242,10 +242,7 @@ class Operations(PathHandlers):
     def routes(self) -> Sequence[Route]:
         """The nine routes of the interface; `make_payment` is four of the twelve operations."""
         handlers = self.by_path()
-        return [
-            _route(path, handlers[path], operations)
-            for path, operations in OPERATIONS_BY_PATH.items()
-        ]
+        return [_route(path, handlers[path], each) for path, each in OPERATIONS_BY_PATH.items()]
 
 
 # The bodies of success, beside those of a payment.
