@@ -263,7 +263,7 @@ class Gateway:
         )
 
 
-async def refuse_dropped(store: Store, networks: Mapping[str, object]) -> None:
+async def require_networks_of_open_attempts(store: Store, networks: Mapping[str, object]) -> None:
     """Raise `NetworkConfigError` if attempts are open at networks that are not configured."""
     counts = await store.run(lambda unit: unit.open_attempts())
     problems = [
@@ -293,7 +293,7 @@ async def running(production: "Production | None", store: Store) -> AsyncIterato
     Raises `NetworkConfigError` if attempts are open at a network that is not configured.
     """
     if production is None:
-        await refuse_dropped(store, {})
+        await require_networks_of_open_attempts(store, {})
         yield
         return
     async with production.running():

@@ -14,7 +14,7 @@ from typing import Final
 
 from aiohttp.typedefs import Handler
 
-from sandbox_sim.bootstrap.parts import refuse_dropped
+from sandbox_sim.bootstrap.parts import require_networks_of_open_attempts
 from sandbox_sim.control.record_search import RecordSearch
 from sandbox_sim.control.scheduler import JobHandler
 from sandbox_sim.ledger.books import Books
@@ -94,7 +94,7 @@ class Production:
 
         Raises `NetworkConfigError` if attempts are open at a network that is not configured.
         """
-        await refuse_dropped(self._store, self.networks.by_name)
+        await require_networks_of_open_attempts(self._store, self.networks.by_name)
         warn_of_sandboxes(self.networks.by_name.values())
         await self.asking.bring_back()
         await self.sms.ask_about_restored()

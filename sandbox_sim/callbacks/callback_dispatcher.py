@@ -322,23 +322,23 @@ class CallbackDispatcher:
         while (
             len(self._senders) < self.limit
             and self._starting < self._queue.ready
-            and self._may_begin()
+            and self._reserve_start()
         ):
             self._starting += 1
             task = asyncio.create_task(self._run_sender())
             self._senders[task] = None
             task.add_done_callback(self._sender_ended)
         is_cutting = self._cutter is not None and not self._cutter.done()
-        if self._queue.ready > self._starting and self._urgent and not is_cutting:
+        if self._queue.ready > self._starting and self._urgent_receivers and not is_cutting:
             self._cutter = asyncio.create_task(self._cut_off_the_oldest())
 
     @property
-    def _urgent(self) -> int:
+    def _urgent_receivers(self) -> int:
         """How many receivers that are not stalled wait because all connections are in use."""
         return self._queue.urgent if len(self._senders) >= self.limit else 0
 
-    def _may_begin(self) -> bool:
-        """Whether one more attempt may begin in this turn of the event loop; counts it."""
+    def _reserve_start(self) -> bool:
+        """Count one more start in this turn of the event loop; False if no start is left."""
         if self._starts_left == 0:
             return False
         if self._starts_left == STARTS_PER_TURN:
@@ -379,18 +379,18 @@ class CallbackDispatcher:
                     self._queue.requeue(queued, result.standing)
                     if not self._closing:
                         del self._in_progress[sender]  # it waits again
-            if not self._may_begin():
+            if not self._reserve_start():
                 break
 
     async def _cut_off_the_oldest(self) -> None:
         """Cut off attempts that have had no status in time, one for each receiver that waits."""
-        while self._urgent:
+        while self._urgent_receivers:
             remaining_s = CUT_OFF_S
             for attempt in tuple(self._attempts):
                 if attempt.has_status or attempt.is_cut_off:
                     continue
                 remaining_s = attempt.started_at + CUT_OFF_S - self.clock.monotonic()
-                if remaining_s > 0 or self._urgent <= self._cut_off_count:
+                if remaining_s > 0 or self._urgent_receivers <= self._cut_off_count:
                     break
                 attempt.cut_off()
                 self._cut_off_count += 1

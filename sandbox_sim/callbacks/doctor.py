@@ -57,7 +57,7 @@ class Receiver(NamedTuple):
 
     secret_key: signs the callbacks; None if they are not signed.
     timeout: real time for one callback.
-    judged: the profiles that it must take; what is wrong with another one is a note. None: all.
+    judged: the profiles that it must accept; what is wrong with another one is a note. None: all.
     service_id: the service of the payments.
     """
 
@@ -85,8 +85,8 @@ class Receiver(NamedTuple):
         sent = tuple(dict.fromkeys(only or (configured, *Profile)))
         return cls(url, secret_key, sent, timeout, frozenset(only or (configured,)), service_id)
 
-    def judges(self, profile: Profile | None) -> bool:
-        """Whether the receiver must take this profile; None: the check is about all profiles."""
+    def must_accept(self, profile: Profile | None) -> bool:
+        """Whether the receiver must accept this profile; None: the check is about all profiles."""
         return profile is None or self.judged is None or profile in self.judged
 
 
@@ -124,7 +124,7 @@ class Doctor:
     async def examine(self, receiver: Receiver) -> AsyncIterator[Finding]:
         """Yields the findings one by one; skips the rest if the receiver cannot be reached."""
         async for finding in self._examine(receiver):
-            judged = receiver.judges(finding.profile)
+            judged = receiver.must_accept(finding.profile)
             yield finding if judged else receiver_checks.as_note(finding)
 
     async def _examine(self, receiver: Receiver) -> AsyncIterator[Finding]:
@@ -265,7 +265,7 @@ class Examination(NamedTuple):
     complete: bool
 
 
-class Addressee(NamedTuple):
+class ReceiverAddress(NamedTuple):
     """The address of a receiver with its secrets, and the service whose callbacks it gets."""
 
     url: str
@@ -290,10 +290,10 @@ class ReceiverExamination:
             self.sender, self.clock, self.ids, payments=self._payments, routes=self.routes
         )
 
-    async def receiver_of(self, callback_id: str) -> Addressee | None:
+    async def address_of(self, callback_id: str) -> ReceiverAddress | None:
         """Where a callback goes, and its service; None where there is no such callback."""
         callback = await self.store.run(lambda unit: unit.callback(None, callback_id))
-        return None if callback is None else Addressee(callback.address, callback.service_id)
+        return None if callback is None else ReceiverAddress(callback.address, callback.service_id)
 
     async def examine(
         self, url: str, service_id: int | None, profiles: Sequence[Profile]

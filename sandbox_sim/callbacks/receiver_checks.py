@@ -466,7 +466,7 @@ def shown(
     return {
         "url": redact_text(receiver.url),
         "profiles": list(receiver.profiles),
-        "judged": [each for each in receiver.profiles if receiver.judges(each)],
+        "judged": [each for each in receiver.profiles if receiver.must_accept(each)],
         "signed_with": signed_with,
         "timeout_s": receiver.timeout.total_seconds(),
         "healthy": Verdict.WRONG not in verdicts,

@@ -41,7 +41,7 @@ AfterCommit = Callable[[], None]
 JobHandler = Callable[[Unit, Job, datetime], Awaitable[AfterCommit | None]]
 
 
-class _Followed:
+class _FollowedRecords:
     """The records that `advance` follows: it stops where their jobs are due, and waits for them.
 
     A job names its record, and a callback also its payment. subjects: the records that existed at
@@ -87,7 +87,7 @@ class Scheduler:
         self._lock = asyncio.Lock()
         # The jobs that ran since `advance` began; None while it does not run.
         self._ran: list[Job] | None = None
-        self._followed = _Followed()
+        self._followed = _FollowedRecords()
         self.store.watch_jobs(self._wake_if_earlier)
 
     async def run_forever(self) -> None:
@@ -183,7 +183,7 @@ class Scheduler:
             await self._advance_in_steps(target, by / MAX_STEPS)
         finally:
             self._ran = None
-            self._followed = _Followed()
+            self._followed = _FollowedRecords()
         self.clock.move_to(max(target, self.clock.now()))
         final_state = self.clock.state
 
@@ -194,13 +194,13 @@ class Scheduler:
         await self.store.run(save_final_state)
         return ran
 
-    async def _records_until(self, target: datetime) -> _Followed:
+    async def _records_until(self, target: datetime) -> _FollowedRecords:
         """The records with a job due by then, or a callback that is being sent."""
         async with self._lock:
             jobs = await self.store.run(lambda unit: unit.jobs_after(_BEFORE_ALL_JOBS))
             subjects = [job.subject for job in jobs if job.due_at <= target]
             subjects += [callback.id for callback in self.deliveries.claimed]
-        return _Followed(subjects, MAX_NEWER_FOLLOWED)
+        return _FollowedRecords(subjects, MAX_NEWER_FOLLOWED)
 
     async def _advance_in_steps(self, target: datetime, min_step: timedelta) -> None:
         """Move the clock towards the target, and run what is due at each stop.

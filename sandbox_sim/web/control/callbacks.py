@@ -118,7 +118,7 @@ class CallbackActionRoutes(RouteGroup):
         url, service_id = asked.url or "", asked.service_id
         if asked.callback is not None:
             found = await self.ids.callback(asked.callback)
-            receiver = found and await examination.receiver_of(str(found["id"]))
+            receiver = found and await examination.address_of(str(found["id"]))
             if not receiver:
                 raise no_such("callbacks", asked.callback)
             url, service_id = receiver.url, service_id or receiver.service_id
