@@ -43,9 +43,8 @@ def store_of(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store,
         except ModuleNotFoundError as error:
             needed = f"a Postgres store needs {error.name}: pip install {error.name}"
             raise StoreError(f"{masked(settings.store)}: {needed}") from None
-        store = PostgresStore(
-            settings.store, clock, gate, keep_transactions=keep or KEPT_IN_A_DATABASE
-        )
+        kept = keep or KEPT_IN_A_DATABASE
+        store = PostgresStore(settings.store, clock, gate, keep_transactions=kept)
         return store, store.relay
     return MemoryStore(clock, keep or KEPT_IN_MEMORY), None
 

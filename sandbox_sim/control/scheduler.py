@@ -117,14 +117,12 @@ class Scheduler:
         """
         async with self._lock:
             try:
-                jobs, afterwards = await self.store.run(
-                    lambda unit: self._run_batch(unit, now, limit)
-                )
+                jobs, actions = await self.store.run(lambda unit: self._run_batch(unit, now, limit))
             except Exception as error:
                 if not isinstance(error, StoreError):
                     log.exception("a job failed; trying each job alone")
-                jobs, afterwards = await self._run_one(now)
-            for action in afterwards:
+                jobs, actions = await self._run_one(now)
+            for action in actions:
                 action()
             if self._ran is not None:
                 self._ran.extend(jobs)

@@ -171,10 +171,9 @@ class Seeding:
             return False
         number = msisdn.to_international(sample.customer_number)
         request = SmsRequest(service_id, number, sample.msg_body, sample.sender_id, bulk=False)
-        recipient = subject, number
-        await unit.add_messages(
-            sandbox_rules.new_messages(request.redacted(), [recipient], size, at)
-        )
+        recipients = [(subject, number)]
+        messages = sandbox_rules.new_messages(request.redacted(), recipients, size, at)
+        await unit.add_messages(messages)
         due = at + self.behaviour.present.sms_transition
         job = Job(due, JobKind.SETTLE_SMS, service_id, subject)
         if job.due_at > now:

@@ -88,16 +88,14 @@ class UserRules:
         Raises `UnknownAfter`.
         """
         rules = await self._store.run(lambda unit: unit.user_rules())
-        matching = [rule for rule in rules if _belongs_to(rule, kind, listing.service_id)]
+        matching = [rule for rule in rules if _matches(rule, kind, listing.service_id)]
         return page_of_all(matching, listing, attrgetter("id"))
 
     async def clear(self, kind: UserRuleKind, service_id: int | None) -> int:
         """Delete the rules of one service, or all of the kind; returns how many there were."""
 
         async def work(unit: Unit) -> int:
-            rules = [
-                rule for rule in await unit.user_rules() if _belongs_to(rule, kind, service_id)
-            ]
+            rules = [rule for rule in await unit.user_rules() if _matches(rule, kind, service_id)]
             for rule in rules:
                 await unit.delete_user_rule(rule)
             await unit.announce(Topic.RULES)
@@ -119,7 +117,7 @@ class UserRules:
         return await self._store.run(work)
 
 
-def _belongs_to(rule: UserRule, kind: UserRuleKind, service_id: int | None) -> bool:
+def _matches(rule: UserRule, kind: UserRuleKind, service_id: int | None) -> bool:
     return rule.kind is kind and service_id in {None, rule.match.service_id}
 
 

@@ -39,7 +39,7 @@ _RESERVED_HEADERS: Final = frozenset(
 )
 
 
-def _matching(pattern: str, kind: str) -> AfterValidator:
+def _matches(pattern: str, kind: str) -> AfterValidator:
     """Refuses a text that does not match the pattern: it must be of this kind."""
 
     def checked(value: str) -> str:
@@ -161,10 +161,8 @@ def read_secret(name: str, path: str) -> str:
     return secret
 
 
-Prefix = Annotated[
-    str, _matching("0[0-9]{0,9}", "the first digits of a local number, such as 0244")
-]
-LocalNumber = Annotated[str, _matching("[0-9]{10}", "a local number of ten digits")]
+Prefix = Annotated[str, _matches("0[0-9]{0,9}", "the first digits of a local number, such as 0244")]
+LocalNumber = Annotated[str, _matches("[0-9]{10}", "a local number of ten digits")]
 BasePath = Annotated[str, AfterValidator(_base_path)]
 RateLimit = Annotated[Literal["field"] | None, BeforeValidator(_rate_limit)]
 PublicUrl = Annotated[str | None, AfterValidator(_public_url)]
@@ -177,12 +175,12 @@ Headers = Annotated[dict[HeaderName, HeaderValue], AfterValidator(_headers)]
 CallbackHost = Annotated[str, _parsable_by(parse_entry)]
 StoreName = Annotated[str, AfterValidator(_store)]
 ClientKey = Annotated[
-    str, _matching("[^:]+", "text without a colon, which ends the key in Basic authentication")
+    str, _matches("[^:]+", "text without a colon, which ends the key in Basic authentication")
 ]
 MagicKey = Annotated[str, AfterValidator(check_key)]
 MagicOutcome = Annotated[str, AfterValidator(check_outcome)]
-CardNumber = Annotated[str, _matching("[0-9]{12,19}", "a card number of 12 to 19 digits")]
-ServiceKey = Annotated[str, _matching("[1-9][0-9]{0,18}", "a service_id, such as 55")]
+CardNumber = Annotated[str, _matches("[0-9]{12,19}", "a card number of 12 to 19 digits")]
+ServiceKey = Annotated[str, _matches("[1-9][0-9]{0,18}", "a service_id, such as 55")]
 MerchantName = Annotated[str, AfterValidator(_merchant_name)]
 
 

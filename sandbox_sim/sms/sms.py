@@ -93,10 +93,8 @@ def messages_of(
 ) -> Sequence[Message]:
     """One message for each recipient of a send. request: redacted."""
     batch_id = ids.record_id() if request.bulk else None
-    ids_and_numbers = ((ids.record_id(), number) for number in recipients)
-    return sandbox_rules.new_messages(
-        request, ids_and_numbers, size, now, batch_id=batch_id, mode=mode
-    )
+    with_ids = ((ids.record_id(), number) for number in recipients)
+    return sandbox_rules.new_messages(request, with_ids, size, now, batch_id=batch_id, mode=mode)
 
 
 def answer_of(
