@@ -18,7 +18,7 @@ from aiohttp import web
 
 from bench.requests import AUTHORIZATION
 from bench.yardstick import ANSWER
-from sandbox_sim.control.journal import IN_ONE_UNIT, TOGETHER_S
+from sandbox_sim.control.journal import ENTRIES_PER_UNIT, SAVE_DELAY_S
 from sandbox_sim.records.journal import KEPT_REQUESTS
 from sandbox_sim.stores.postgres.postgres_connection import CONNECTIONS, SCHEMA
 from sandbox_sim.stores.postgres.postgres_store import with_numbered_parameters
@@ -111,10 +111,10 @@ async def save_entries(app: web.Application) -> AsyncIterator[None]:
 
     async def save_forever() -> None:
         while True:
-            await asyncio.sleep(TOGETHER_S)
+            await asyncio.sleep(SAVE_DELAY_S)
             noted, app[NOTED][:] = [*app[NOTED]], []
-            for first in range(0, len(noted), IN_ONE_UNIT):
-                await _save(app[POOL], noted[first : first + IN_ONE_UNIT])
+            for first in range(0, len(noted), ENTRIES_PER_UNIT):
+                await _save(app[POOL], noted[first : first + ENTRIES_PER_UNIT])
 
     app[NOTED] = []
     task = asyncio.create_task(save_forever())

@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 
 @contextmanager
-def without_collector() -> Iterator[None]:
+def gc_disabled() -> Iterator[None]:
     """Switch the garbage collector off during imports, which leave nothing to collect.
 
     All objects then count as old, so that the next collection does not look at the imported ones.
@@ -23,18 +23,18 @@ def without_collector() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():  # otherwise it would return what the user has frozen
+        if not gc.get_freeze_count():  # `unfreeze` would return what the user has frozen
             gc.freeze()
             gc.unfreeze()
         if was_enabled:
             gc.enable()
 
 
-def imported(name: str) -> ModuleType:
+def import_without_gc(name: str) -> ModuleType:
     """The module of this name. The first import is made with the garbage collector off."""
     if name in sys.modules:
         return import_module(name)
-    with without_collector():
+    with gc_disabled():
         return import_module(name)
 
 
@@ -45,5 +45,5 @@ else:
     def __getattr__(name: str) -> object:
         """Import `SandboxGateway` on first use, because it needs the whole package."""
         if name == "SandboxGateway":
-            return imported("sandbox_sim.testing").SandboxGateway
+            return import_without_gc("sandbox_sim.testing").SandboxGateway
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

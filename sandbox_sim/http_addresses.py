@@ -11,11 +11,11 @@ IPv6 address without a zone, port 0, a second `@`, white space and control chara
 """
 
 import re
-from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
 from yarl import URL
 
+from sandbox_sim.values.hosts import parse_address
 from sandbox_sim.values.redaction import cached_by_text
 
 MAX_CHARACTERS: Final = 2048
@@ -43,8 +43,8 @@ _SHAPE: Final = re.compile(
 )
 # A surrogate in a Python string is unpaired, and no encoding accepts it.
 _FORBIDDEN: Final = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff]|\s")
-_NAME: Final = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
-_MAX_NAME: Final = 253
+_HOST_NAME: Final = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
+_MAX_HOST_NAME: Final = 253
 # A URL whose path and query need no further escapes.
 _ESCAPED: Final = re.compile(
     rf"[^/?#]*//[^/?#]*(?P<path>{_PATH})(?:\?(?P<query>{_QUERY}))?(?:#.*)?"
@@ -90,24 +90,16 @@ def parse(address: str) -> URL:
 def _check_host(host: str, *, bracketed: bool) -> None:
     """Refuse a host that is neither an IP address nor a name that can be looked up."""
     if bracketed:
-        if not _is(IPv6Address, host):
+        if ":" not in host or parse_address(host) is None:
             raise BadAddress("must have an IPv6 address without a zone between the brackets")
     elif host.replace(".", "").isdigit():
-        if not _is(IPv4Address, host):
+        if parse_address(host) is None:
             raise BadAddress("must have a host name or an IPv4 address of four numbers")
-    elif not _NAME.fullmatch(host) or len(host.removesuffix(".")) > _MAX_NAME:
+    elif not _HOST_NAME.fullmatch(host) or len(host.removesuffix(".")) > _MAX_HOST_NAME:
         raise BadAddress(
             "must have a host name of letters, digits, - and _, at most 63 in each part and "
-            f"{_MAX_NAME} in all"
+            f"{_MAX_HOST_NAME} in all"
         )
-
-
-def _is(kind: type[IPv4Address] | type[IPv6Address], host: str) -> bool:
-    try:
-        kind(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _check_credentials(url: URL) -> None:

@@ -27,7 +27,7 @@ class PaymentRow(NamedTuple):
     """What is particular to a payment, which leaves a transaction and is followed by a callback.
 
     rule: the rule of sandbox that accepts it.
-    people_pay: the least and the most that made-up people pay, in pesewas.
+    sample_amounts: the least and the most that made-up people pay, in pesewas.
     options: the values of `payment_option` that choose it at `make_payment`, the usual one first;
     empty where it has a path of its own, which needs no `payment_option`.
     products: what can be paid for with it, as `nw`, where the party is an account at a biller.
@@ -36,7 +36,7 @@ class PaymentRow(NamedTuple):
     trans_type: str
     party: Party
     rule: str
-    people_pay: tuple[int, int]
+    sample_amounts: tuple[int, int]
     options: tuple[PaymentOption, ...] = ()
     products: tuple[str, ...] = ()
 
@@ -79,7 +79,7 @@ class OperationRow(NamedTuple):
     payment: PaymentRow | None = None
 
 
-_PATH: Final = "/make_payment"
+_MAKE_PAYMENT: Final = "/make_payment"
 
 _MOMO: Final = (PaymentOption.MOBILE_MONEY,)
 
@@ -91,7 +91,11 @@ _NUMBER: Final = (Code.DECLINED, Code.NOT_ALLOWED, Code.DUPLICATE)
 
 _CAPPED: Final = (Code.DECLINED, Code.AMOUNT_ABOVE_CAP, Code.NOT_ALLOWED, Code.DUPLICATE)
 
-_SMS: Final = (Code.SMS_NUMBER_NOT_ALLOWED, Code.SMS_NOT_PROCESSED, Code.INSUFFICIENT_SMS_UNITS)
+_SMS: Final = (
+    Code.SMS_NUMBER_NOT_ALLOWED,
+    Code.SMS_NOT_PROCESSED,
+    Code.INSUFFICIENT_SMS_UNITS,
+)
 
 
 class Operation(StrEnum):
@@ -103,11 +107,11 @@ class Operation(StrEnum):
 
     def __new__(cls, *fields: Any) -> Self:
         """The operation of a row, of which Python passes the fields."""
-        own = OperationRow(*fields)
-        operation = str.__new__(cls, own.name)
-        operation._value_ = own.name
-        operation.row = own
-        operation.is_sms = own.path.startswith("/sms/")
+        own_row = OperationRow(*fields)
+        operation = str.__new__(cls, own_row.name)
+        operation._value_ = own_row.name
+        operation.row = own_row
+        operation.is_sms = own_row.path.startswith("/sms/")
         return operation
 
     def sample(
@@ -124,30 +128,30 @@ class Operation(StrEnum):
 
         inbox: the address of the inboxes; after a card payment the customer goes to one.
         """
-        own = {**self.row.valid, **(self.row.failing if fail else {})}
+        fields = {**self.row.valid, **(self.row.failing if fail else {})}
         if self.row.payment is None:
-            return {"service_id": service_id, **own}
+            return {"service_id": service_id, **fields}
         if self is Operation.CARD:
-            own["landing_page"] = f"{inbox}/thanks"
+            fields["landing_page"] = f"{inbox}/thanks"
         return {
             "service_id": service_id,
             "reference": "Order 1001",
             "transaction_id": transaction_id,
             "amount": 10.5,
             "trans_type": self.row.payment.trans_type,
-            **own,
+            **fields,
             "nickname": "Ama Mensah",
             "callback_url": callback_url,
             "request_time": request_time,
         }
 
     COLLECT = OperationRow(
-        "collect", _PATH, Code.RECEIVED, title="Collection", summary="collect",
+        "collect", _MAKE_PAYMENT, Code.RECEIVED, title="Collection", summary="collect",
         rejections=_CAPPED, valid=_WALLET, failing=_DECLINED, fills=Wallet.COLLECTION,
         payment=PaymentRow("CTM", Party.PHONE, "sandbox.3", (500, 50_000), _MOMO),
     )  # fmt: skip
     CARD = OperationRow(
-        "card", _PATH, Code.SUCCESS, title="Card", summary="take a card payment",
+        "card", _MAKE_PAYMENT, Code.SUCCESS, title="Card", summary="take a card payment",
         rejections=(Code.AMOUNT_ABOVE_CAP, Code.NOT_ALLOWED, Code.DUPLICATE),
         valid={
             "nw": "VIS", "payment_option": "CRD", "customer_number": "4111111111111111",
@@ -162,12 +166,13 @@ class Operation(StrEnum):
         ),
     )  # fmt: skip
     DEPOSIT = OperationRow(
-        "deposit", _PATH, Code.RECEIVED, title="Deposit", summary="deposit to the payout wallet",
+        "deposit", _MAKE_PAYMENT, Code.RECEIVED,
+        title="Deposit", summary="deposit to the payout wallet",
         rejections=_NUMBER, valid=_WALLET, failing=_DECLINED, fills=Wallet.PAYOUT,
         payment=PaymentRow("DTTW", Party.PHONE, "sandbox.3", (1_000, 40_000), _MOMO),
     )  # fmt: skip
     PAYOUT = OperationRow(
-        "payout", _PATH, Code.RECEIVED, title="Payout", summary="pay out",
+        "payout", _MAKE_PAYMENT, Code.RECEIVED, title="Payout", summary="pay out",
         rejections=(Code.INSUFFICIENT_BALANCE, *_NUMBER),
         valid=_WALLET, failing=_DECLINED, spends=Wallet.PAYOUT,
         payment=PaymentRow(
@@ -235,11 +240,11 @@ PAYMENTS: Final[Mapping[Operation, PaymentRow]] = {
 }
 
 # Why a payment that passes every check is accepted.
-_PHONE_WHY: Final = "allowlisted number, last digit 0 to 8"
+_WHY_PHONE_ACCEPTED: Final = "allowlisted number, last digit 0 to 8"
 
-_ACCEPTED_WHY: Final[Mapping[Party, str]] = {
-    Party.PHONE: _PHONE_WHY,
-    Party.PAYEE: _PHONE_WHY,
+_WHY_ACCEPTED: Final[Mapping[Party, str]] = {
+    Party.PHONE: _WHY_PHONE_ACCEPTED,
+    Party.PAYEE: _WHY_PHONE_ACCEPTED,
     Party.CARD: "test card",
     Party.BILL_ACCOUNT: "account of the biller, last digit 0 to 8",
 }
@@ -249,7 +254,7 @@ ACCEPTANCE: Final[Mapping[Operation, Reply]] = {
     operation: Reply(
         operation.row.success,
         row.rule,
-        _ACCEPTED_WHY[row.party],
+        _WHY_ACCEPTED[row.party],
         message="Successful" if operation.row.success == Code.SUCCESS else None,
     )
     for operation, row in PAYMENTS.items()
@@ -259,9 +264,9 @@ ACCEPTANCE: Final[Mapping[Operation, Reply]] = {
 ACTIONS: Final = tuple(each for each in Operation if each.row.failing)
 
 # What production gives to a network; bulk SMS are given as single ones.
-CARRIED: Final = (*PAYMENTS, Operation.SMS)
+NETWORK_OPERATIONS: Final = (*PAYMENTS, Operation.SMS)
 
-OF_PATH: Final[Mapping[str, tuple[Operation, ...]]] = {
+OPERATIONS_BY_PATH: Final[Mapping[str, tuple[Operation, ...]]] = {
     path: tuple(each for each in Operation if each.row.path == path)
     for path in dict.fromkeys(each.row.path for each in Operation)
 }
@@ -279,9 +284,9 @@ def make_payment_operation(trans_type: object, payment_option: object) -> Operat
 
     payment_option: None stands for a missing one, which is enough where `trans_type` decides.
     """
-    found = {
+    candidates = {
         operation
-        for (type_of_it, option), operation in MAKE_PAYMENT_OPERATIONS.items()
-        if type_of_it == trans_type and payment_option in (None, option)
+        for (row_trans_type, option), operation in MAKE_PAYMENT_OPERATIONS.items()
+        if row_trans_type == trans_type and payment_option in (None, option)
     }
-    return found.pop() if len(found) == 1 else None
+    return candidates.pop() if len(candidates) == 1 else None

@@ -21,12 +21,12 @@ from hypothesis import Phase, settings
 from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.callbacks.callback_dispatcher import (
-    IN_ONE_TURN,
+    STARTS_PER_TURN,
     CallbackDispatcher,
     CallbackReordering,
     CallbackSigning,
 )
-from sandbox_sim.callbacks.delivery_queue import IN_ALL, ProcessAnswerGate
+from sandbox_sim.callbacks.delivery_queue import MAX_CONCURRENT, ProcessAnswerGate
 from sandbox_sim.callbacks.destinations import CallbackRoutes
 from sandbox_sim.callbacks.listeners import CallbackListeners
 from sandbox_sim.control.scheduler import JobHandler, Scheduler
@@ -381,7 +381,7 @@ class Works:
         """Run every due job. The callbacks are then being sent, or in the queue."""
         while await self.jobs.run_due(self.clock.now()):
             pass
-        for _ in range(IN_ALL // IN_ONE_TURN + 3):
+        for _ in range(MAX_CONCURRENT // STARTS_PER_TURN + 3):
             await asyncio.sleep(0)
 
     async def called(self, url: str) -> None:
@@ -429,10 +429,15 @@ async def works() -> AsyncIterator[Works]:
     store = FailingStore(MemoryStore(clock))
     deliveries = CallbackDispatcher(
         *(store, clock, sender, BEHAVIOUR, ProcessAnswerGate(), CallbackRoutes()),
-        *(CallbackReordering(store), IN_ALL, ActivityLog(clock), CallbackSigning({}, BEHAVIOUR)),
+        *(
+            CallbackReordering(store),
+            MAX_CONCURRENT,
+            ActivityLog(clock),
+            CallbackSigning({}, BEHAVIOUR),
+        ),
         CallbackListeners(clock, RandomIds(seed=1)),
     )
-    handlers: dict[JobKind, JobHandler] = {JobKind.DELIVER: deliveries.take}
+    handlers: dict[JobKind, JobHandler] = {JobKind.DELIVER: deliveries.on_due}
     works = Works(clock, store, sender, deliveries, Scheduler(store, clock, deliveries, handlers))
     handlers[JobKind.SETTLE] = works.note
     yield works

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from sandbox_sim import without_collector
+from sandbox_sim import gc_disabled
 from tests.weight import repeated_classes
 
 PACKAGE = Path(__file__).parent.parent / "sandbox_sim"
@@ -125,7 +125,7 @@ def test_classes_are_imported_under_their_own_names() -> None:
 def test_objects_made_without_the_collector_count_as_old_afterwards() -> None:
     """Otherwise a collection right after the imports would visit all objects that they made."""
     gc.unfreeze()  # a server of another test may have frozen objects
-    with without_collector():
+    with gc_disabled():
         assert not gc.isenabled()
         made: list[list[int]] = [[] for _ in range(10_000)]
 

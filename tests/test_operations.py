@@ -7,8 +7,8 @@ import pytest
 
 from sandbox_sim.operations import (
     ACTIONS,
-    CARRIED,
-    OF_PATH,
+    NETWORK_OPERATIONS,
+    OPERATIONS_BY_PATH,
     PAYMENTS,
     Operation,
     Party,
@@ -37,11 +37,11 @@ def sample(operation: Operation) -> dict[str, object]:
 
 def test_twelve_operations_share_nine_paths() -> None:
     assert len(Operation) == 12
-    assert len(OF_PATH) == 9
-    assert {each: path for path, found in OF_PATH.items() for each in found} == {
+    assert len(OPERATIONS_BY_PATH) == 9
+    assert {each: path for path, found in OPERATIONS_BY_PATH.items() for each in found} == {
         each: each.row.path for each in Operation
     }
-    assert sum(map(len, OF_PATH.values())) == 12
+    assert sum(map(len, OPERATIONS_BY_PATH.values())) == 12
 
 
 def test_path_type_and_code_are_those_of_the_interface() -> None:
@@ -116,7 +116,7 @@ def test_the_sandbox_accepts_the_valid_and_rejects_the_failing_request_of_a_row(
 
 
 def test_networks_carry_payments_and_single_messages() -> None:
-    assert set(CARRIED) == {*PAYMENTS, Operation.SMS}
+    assert set(NETWORK_OPERATIONS) == {*PAYMENTS, Operation.SMS}
 
 
 def test_the_sample_of_a_payment_has_every_field_that_the_interface_requires() -> None:

@@ -383,7 +383,7 @@ class Gateways(RuleBasedStateMachine):
 
 async def kept(sandbox: Sandbox) -> list[Any]:
     """Run all jobs that are due now, and return the state."""
-    await sandbox.gateway.jobs.settle()
+    await sandbox.gateway.jobs.run_until_idle()
     return await sandbox.gateway.store.run(state)
 
 

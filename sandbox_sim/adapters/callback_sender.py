@@ -34,23 +34,23 @@ from sandbox_sim.callbacks.destinations import CallbackHosts, is_public, receive
 from sandbox_sim.http_addresses import parse
 from sandbox_sim.ports import Clock
 from sandbox_sim.records.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
+from sandbox_sim.socket_write_batcher import SocketWriteBatcher
 from sandbox_sim.values.redaction import cached_by_text
-from sandbox_sim.write_batcher import WriteBatcher
 
 # Files that Docker and Podman create in each container.
-MARKERS: Final = ("/.dockerenv", "/run/.containerenv")
+CONTAINER_FILES: Final = ("/.dockerenv", "/run/.containerenv")
 
 
 def in_container() -> bool:
-    """Whether this process runs in a container: whether one of `MARKERS` exists."""
-    return any(Path(marker).exists() for marker in MARKERS)
+    """Whether this process runs in a container: whether one of `CONTAINER_FILES` exists."""
+    return any(Path(marker).exists() for marker in CONTAINER_FILES)
 
 
 # Receivers keep idle connections for longer, so no connection is reused while they close it.
 _KEEPALIVE_S = 1.0
 
 # This many idle connections are kept for the next callbacks; others are closed after the response.
-KEPT_IDLE: Final = 32
+MAX_IDLE_CONNECTIONS: Final = 32
 
 _STATUS_NO_CONTENT: Final = 204
 
@@ -65,17 +65,17 @@ _SHORTAGE_ERRNOS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, 
 # How OpenSSL names an answer that is not TLS: that of a server which speaks plain HTTP.
 _NOT_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"})
 
-_USE_HTTP: Final = "it speaks plain HTTP there: use http:// in the address"
+_PLAIN_HTTP_HINT: Final = "it speaks plain HTTP there: use http:// in the address"
 
-_OWN_LOCALHOST: Final = (
+_LOCALHOST_HINT: Final = (
     "this gateway runs in a container, where localhost is the container itself: use "
     "host.docker.internal, or the setting callback_rewrites"
 )
 
 # Clients choose the receivers, so the number of warnings is limited.
-_MOST_WARNINGS: Final = 100
+_MAX_WARNINGS: Final = 100
 
-_NO_ADDRESS = "callback_url is not a valid http or https address"
+_INVALID_ADDRESS = "callback_url is not a valid http or https address"
 
 _HEADERS = {"Content-Type": "application/json", "User-Agent": f"sandbox_sim/{__version__}"}
 
@@ -84,7 +84,7 @@ _HEADERS = {"Content-Type": "application/json", "User-Agent": f"sandbox_sim/{__v
 _SWITCHING_PROTOCOLS: Final = 101
 
 # A receiver sends one or two. Those that sent them without end stopped the gateway for seconds.
-_MOST_INTERIM: Final = 10
+_MAX_INTERIM: Final = 10
 
 # `HttpCallbackSender.send` has a limit for the whole attempt.
 _NO_LIMITS: Final = aiohttp.ClientTimeout()
@@ -97,21 +97,21 @@ class _TooManyInterim(Exception):
     """The receiver sent interim answers (1xx) only."""
 
     def __str__(self) -> str:
-        return f"{_MOST_INTERIM} interim answers (1xx) and no final one"
+        return f"{_MAX_INTERIM} interim answers (1xx) and no final one"
 
 
-class _PublicReceivers:
+class _PublicReceiverWarnings:
     """Warns once about each receiver on the public internet: some clients name their live site."""
 
     def __init__(self) -> None:
-        self._known: set[str] = set()
+        self._warned: set[str] = set()
 
-    def warn_of(self, url: str, address: str) -> None:
+    def warn_once(self, url: str, address: str) -> None:
         """Log a warning if this address of the receiver is public and it had no warning yet."""
         receiver = receiver_of(url)
-        if receiver in self._known or len(self._known) >= _MOST_WARNINGS or not is_public(address):
+        if receiver in self._warned or len(self._warned) >= _MAX_WARNINGS or not is_public(address):
             return
-        self._known.add(receiver)
+        self._warned.add(receiver)
         log.warning(
             "callbacks go to %s, a public address: a live site would take sandbox payments for "
             "real ones. To send them to your own machine, set "
@@ -120,7 +120,7 @@ class _PublicReceivers:
         )
 
 
-class _OpenSockets:
+class _OpenSocketCount:
     """Counts the open sockets."""
 
     count = 0
@@ -129,9 +129,9 @@ class _OpenSockets:
 class _Socket(socket.socket):
     """A socket that is counted until it is closed."""
 
-    def __init__(self, family: int, kind: int, protocol: int, sockets: _OpenSockets) -> None:
+    def __init__(self, family: int, kind: int, protocol: int, sockets: _OpenSocketCount) -> None:
         super().__init__(family, kind, protocol)
-        self._sockets: _OpenSockets | None = sockets
+        self._sockets: _OpenSocketCount | None = sockets
         sockets.count += 1
 
     def close(self) -> None:
@@ -147,29 +147,27 @@ class _DestinationCheck:
 
     hosts: CallbackHosts
     host: str
-    sockets: _OpenSockets
-    warn_of: Callable[[str], None] | None
-
-    def __post_init__(self) -> None:
-        self._refused: dict[str, None] = {}
-        self._any_allowed = False
+    sockets: _OpenSocketCount
+    warn_once: Callable[[str], None] | None
+    _refused: dict[str, None] = field(default_factory=dict)
+    _any_allowed: bool = False
 
     def allows_host(self) -> bool:
         """Whether the name of the host may be looked up."""
-        return self._record(self.host, admitted=self.hosts.allows_host(self.host))
+        return self._record(self.host, allowed=self.hosts.allows_host(self.host))
 
     def allows_address(self, address: str) -> bool:
         """Whether a connection to this address is allowed."""
-        admitted = self._record(address, admitted=self.hosts.allows_address(self.host, address))
-        self._any_allowed = self._any_allowed or admitted
-        if admitted and self.warn_of is not None:
-            self.warn_of(address)
-        return admitted
+        allowed = self._record(address, allowed=self.hosts.allows_address(self.host, address))
+        self._any_allowed = self._any_allowed or allowed
+        if allowed and self.warn_once is not None:
+            self.warn_once(address)
+        return allowed
 
-    def _record(self, target: str, *, admitted: bool) -> bool:
-        if not admitted:
+    def _record(self, target: str, *, allowed: bool) -> bool:
+        if not allowed:
             self._refused[target] = None
-        return admitted
+        return allowed
 
     @property
     def refusal(self) -> str | None:
@@ -255,11 +253,11 @@ class HttpCallbackSender:
         self._trusted = trusted
         self._containerized = in_container() if containerized is None else containerized
         self._connector: aiohttp.TCPConnector | None = None
-        self._batcher: WriteBatcher
-        self._request_to = cached_by_text(maxsize=256)(_request_to)
-        self._sockets = _OpenSockets()
-        self._public = _PublicReceivers() if warns_of_public else None
-        self._calls = 0
+        self._batcher: SocketWriteBatcher
+        self._base_request = cached_by_text(maxsize=256)(_base_request)
+        self._sockets = _OpenSocketCount()
+        self._public = _PublicReceiverWarnings() if warns_of_public else None
+        self._active_sends = 0
 
     @property
     def connections(self) -> int:
@@ -267,14 +265,14 @@ class HttpCallbackSender:
         return self._sockets.count
 
     async def __aenter__(self) -> Self:
-        trusts = True if self._trusted is None else client_context(self._trusted)
-        self._batcher = WriteBatcher(asyncio.get_running_loop())
+        ssl_context = True if self._trusted is None else client_context(self._trusted)
+        self._batcher = SocketWriteBatcher(asyncio.get_running_loop())
         self._connector = _Connector(
             limit=0,
             resolver=self._resolver,
             socket_factory=_socket,
             keepalive_timeout=_KEEPALIVE_S,
-            ssl=trusts,
+            ssl=ssl_context,
         )
         return self
 
@@ -299,35 +297,35 @@ class HttpCallbackSender:
         started = self._clock.monotonic()
         data = _AttemptData()
         failure_kind, problem = None, None
-        self._calls += 1
+        self._active_sends += 1
         try:
-            request = self._request_to(url)
+            request = self._base_request(url)
             check = data.check = _DestinationCheck(
                 self._hosts,
                 request.host,
                 self._sockets,
-                None if self._public is None else partial(self._public.warn_of, url),
+                None if self._public is None else partial(self._public.warn_once, url),
             )
             if check.allows_host():
                 _DESTINATION_CHECK.set(check)
                 async with self._clock.timeout(timeout.total_seconds()):
                     connection = await self._connector.connect(request, [], _NO_LIMITS)
                     try:
-                        protocol = self._write(connection, _posted(request, headers, body))
+                        protocol = self._write(connection, _request_bytes(request, headers, body))
                         await self._read(protocol, data, on_status)
                     except BaseException:
                         connection.close()
                         raise
-                    if self._sockets.count - self._calls >= KEPT_IDLE:
+                    if self._sockets.count - self._active_sends >= MAX_IDLE_CONNECTIONS:
                         connection.close()
                     else:
                         connection.release()  # closes it too if there is more of the body
         except Exception as error:  # an attempt that is not recorded would never be retried
-            failure_kind, problem = _describe(error, timeout)
-            if self._containerized and _is_refused_by_localhost(error):
-                problem += f"; {_OWN_LOCALHOST}"
+            failure_kind, problem = _describe_failure(error, timeout)
+            if self._containerized and isinstance(error, aiohttp.ClientConnectorError):
+                problem += f"; {_LOCALHOST_HINT}" if error.host == "localhost" else ""
         finally:
-            self._calls -= 1
+            self._active_sends -= 1
         refusal = data.check.refusal if data.check else None
         if refusal:
             failure_kind, problem = FailureKind.SETTING, refusal
@@ -335,20 +333,20 @@ class HttpCallbackSender:
         text = data.body.decode("utf-8", "replace")
         return ReceiverResponse(data.status, text, duration_ms, problem, failure_kind)
 
-    def _write(self, connection: Connection, posted: bytes) -> ResponseHandler:
+    def _write(self, connection: Connection, request: bytes) -> ResponseHandler:
         """Write a callback at the end of this iteration; returns what reads the answer."""
         protocol = connection.protocol
         if protocol is None or protocol.transport is None or protocol.transport.is_closing():
             raise aiohttp.ServerDisconnectedError
         protocol.set_response_params(read_until_eof=True)
-        self._batcher.write(protocol.transport, posted)
+        self._batcher.write(protocol.transport, request)
         return protocol
 
     async def _read(
         self, protocol: ResponseHandler, data: _AttemptData, on_status: Callable[[], None]
     ) -> None:
         """Wait for the status, and read the beginning of the body."""
-        for _ in range(_MOST_INTERIM):
+        for _ in range(_MAX_INTERIM):
             head, content = await protocol.read()
             if not 100 <= head.code < 200 or head.code == _SWITCHING_PROTOCOLS:
                 break
@@ -365,14 +363,16 @@ class HttpCallbackSender:
                 await _read_first_bytes(content, data.body)
 
 
-def _request_to(url: str) -> aiohttp.ClientRequest:
+def _base_request(url: str) -> aiohttp.ClientRequest:
     """A request without a body: the key of its connections, and the headers that all have."""
     loop = asyncio.get_running_loop()
     return aiohttp.ClientRequest(hdrs.METH_POST, parse(url), headers=_HEADERS, loop=loop)
 
 
-def _posted(request: aiohttp.ClientRequest, headers: Mapping[str, str], body: bytes) -> bytes:
-    """The bytes of a callback."""
+def _request_bytes(
+    request: aiohttp.ClientRequest, headers: Mapping[str, str], body: bytes
+) -> bytes:
+    """The bytes of the HTTP request that posts a callback."""
     sent = request.headers.copy()
     sent.update(headers)
     sent[hdrs.CONTENT_LENGTH] = str(len(body))
@@ -384,13 +384,13 @@ def _announces_body(headers: Mapping[str, str]) -> bool:
     return length != "0" or hdrs.TRANSFER_ENCODING in headers
 
 
-async def _read_first_bytes(content: aiohttp.StreamReader, kept: bytearray) -> None:
-    """Read at most the first 4 KiB of the body into `kept`."""
-    while len(kept) < KEPT_BODY_BYTES and not content.at_eof():
-        kept += await content.read(KEPT_BODY_BYTES - len(kept))
+async def _read_first_bytes(content: aiohttp.StreamReader, buffer: bytearray) -> None:
+    """Read at most the first 4 KiB of the body into `buffer`."""
+    while len(buffer) < KEPT_BODY_BYTES and not content.at_eof():
+        buffer += await content.read(KEPT_BODY_BYTES - len(buffer))
 
 
-def _describe(error: Exception, timeout: timedelta) -> tuple[FailureKind, str]:
+def _describe_failure(error: Exception, timeout: timedelta) -> tuple[FailureKind, str]:
     """The kind of failure, and the failure in words for a user who misses a callback."""
     match error:
         case TimeoutError():
@@ -403,7 +403,7 @@ def _describe(error: Exception, timeout: timedelta) -> tuple[FailureKind, str]:
         case aiohttp.ClientConnectorSSLError():
             problem = f"no TLS connection to {error.host}:{error.port}"
             if getattr(error.os_error, "reason", None) in _NOT_TLS:
-                return FailureKind.TLS, f"{problem}: {_USE_HTTP}"
+                return FailureKind.TLS, f"{problem}: {_PLAIN_HTTP_HINT}"
             return FailureKind.TLS, f"{problem}: {error.strerror or error}"
         case OSError() if error.errno in _SHORTAGE_ERRNOS:
             return (
@@ -414,13 +414,9 @@ def _describe(error: Exception, timeout: timedelta) -> tuple[FailureKind, str]:
             reason = os.strerror(error.errno) if error.errno else str(error)
             return FailureKind.CONNECTION, f"no connection to {error.host}:{error.port}: {reason}"
         case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | ValueError():
-            return FailureKind.ADDRESS, _NO_ADDRESS
+            return FailureKind.ADDRESS, _INVALID_ADDRESS
         case aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return FailureKind.EXCHANGE, "the receiver closed the connection without an answer"
         case _:
             problem = f"the connection failed: {str(error) or type(error).__name__}"
             return FailureKind.EXCHANGE, problem
-
-
-def _is_refused_by_localhost(error: Exception) -> bool:
-    return isinstance(error, aiohttp.ClientConnectorError) and error.host == "localhost"

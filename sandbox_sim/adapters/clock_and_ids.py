@@ -86,9 +86,9 @@ class SystemClock:
         """
         seconds = None
         if until is not None:
-            left = (until - self.now()).total_seconds()
-            if left <= 0 or self._state.frozen_at is None:
-                seconds = min(max(left, RESOLUTION_S), RECHECK_S)
+            remaining_s = (until - self.now()).total_seconds()
+            if remaining_s <= 0 or self._state.frozen_at is None:
+                seconds = min(max(remaining_s, RESOLUTION_S), RECHECK_S)
         await self._wait(wake, seconds)
 
     async def _wait(self, wake: asyncio.Event, seconds: float | None) -> None:
@@ -145,7 +145,7 @@ class RandomIds:
         self._numbers = iter(numbers)
         self._low_at, self._on_low = numbers[len(numbers) // 2], on_low
         self._random.seed(f"{self._random.getrandbits(128)} {numbers.start}")
-        self._run = f"{self._random.getrandbits(32) | _A_LETTER:08x}"
+        self._run_id = f"{self._random.getrandbits(32) | _A_LETTER:08x}"
 
     def network_transaction_id(self) -> str:
         """Eleven digits, increasing (D18).
@@ -165,11 +165,11 @@ class RandomIds:
         So a database adds new records at one place of its index.
         """
         number = next(self._messages) << 64 | self._random.getrandbits(64) | _A_LETTER << 44
-        return f"{self._run}{number:024x}"
+        return f"{self._run_id}{number:024x}"
 
     def request_id(self) -> str:
         """The run of the server and a number within it."""
-        return f"{self._run}-{next(self._requests):x}"
+        return f"{self._run_id}-{next(self._requests):x}"
 
     def token(self) -> str:
         """An unguessable text, even with a seed."""

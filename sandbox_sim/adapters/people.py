@@ -61,92 +61,92 @@ class FakePeople:
 
     def sample_records(self, seed: int, service_id: int, count: int) -> SampleRecords:
         """`count` payments and `count` SMS of half as many people."""
-        own = _Seed(seed, service_id)
-        people = self._people(own, (count + 1) // 2)
+        source = _Seed(seed, service_id)
+        people = self._people(source, (count + 1) // 2)
         customers = [people[number % len(people)] for number in range(count)]
         return SampleRecords(
             people,
-            [self._purchase(own, number, person) for number, person in enumerate(customers)],
-            [self._text(own, number, person) for number, person in enumerate(customers)],
+            [self._sample_payment(source, *each) for each in enumerate(customers)],
+            [self._sample_sms(source, *each) for each in enumerate(customers)],
         )
 
-    def _people(self, own: _Seed, count: int) -> Sequence[Person]:
+    def _people(self, source: _Seed, count: int) -> Sequence[Person]:
         from faker import Faker  # noqa: PLC0415 -- imported only for seeding
 
         fake = Faker("tw_GH")
-        fake.seed_instance(str(own))
+        fake.seed_instance(str(source))
         people = []
         for number in range(count):
-            phone = self._phone(own, number)
-            nw = NETWORK_OF_PREFIX.get(phone[:4]) or own.random("nw", number).choice(
+            phone = self._phone(source, number)
+            nw = NETWORK_OF_PREFIX.get(phone[:4]) or source.random("nw", number).choice(
                 MOBILE_NETWORKS
             )
             # Faker has some names with two capital letters.
             people.append(Person(f"{fake.first_name()} {fake.last_name()}".title(), phone, nw))
         return people
 
-    def _phone(self, own: _Seed, number: int) -> str:
+    def _phone(self, source: _Seed, number: int) -> str:
         """An allowed number, in local form."""
-        chance = own.random("phone", number)
+        rng = source.random("phone", number)
         listed = sorted(filter(self._allowlist.allows, self._allowlist.numbers))
         if listed:
-            return chance.choice(listed)
-        begin = f"{chance.choice(self._allowlist.prefixes)}{chance.randrange(10**9):09d}"[:9]
+            return rng.choice(listed)
+        beginning = f"{rng.choice(self._allowlist.prefixes)}{rng.randrange(10**9):09d}"[:9]
         is_declined = number % _DECLINED_EVERY == _DECLINED_EVERY - 1
-        return begin + (DECLINED_DIGIT if is_declined else str(chance.randrange(9)))
+        return beginning + (DECLINED_DIGIT if is_declined else str(rng.randrange(9)))
 
-    def _purchase(self, own: _Seed, number: int, person: Person) -> SamplePayment:
-        chance = own.random("purchase", number)
+    def _sample_payment(self, source: _Seed, number: int, person: Person) -> SamplePayment:
+        rng = source.random("purchase", number)
         operation = self._operations[number % len(self._operations)]
         row = PAYMENTS[operation]
         nw, party = person.nw, person.customer_number
         if row.party is Party.CARD:
-            party, nw = chance.choice(self._cards)
+            party, nw = rng.choice(self._cards)
         elif row.party is Party.BILL_ACCOUNT:
-            nw = chance.choice(row.products)
-            party = f"{vocabulary.ACCOUNT_PREFIX[nw]}000000{chance.randrange(1000):03d}"
+            nw = rng.choice(row.products)
+            party = f"{vocabulary.ACCOUNT_PREFIX[nw]}000000{rng.randrange(1000):03d}"
         payment = Payment(
             operation=operation,
-            service_id=own.service_id,
-            transaction_id=f"SEED-{own.seed}-{_order(number)}",
-            reference=f"Order {_order(number)}",
-            amount=Decimal(chance.randint(*row.people_pay)).scaleb(-2),
+            service_id=source.service_id,
+            transaction_id=f"SEED-{source.seed}-{_order_number(number)}",
+            reference=f"Order {_order_number(number)}",
+            amount=Decimal(rng.randint(*row.sample_amounts)).scaleb(-2),
             nw=nw,
             party=party,
             payment_mode=row.usual_mode,
             currency_code=DEFAULT_CURRENCY,
             callback_url="",
         )
-        first = _FIRST_NETWORK_ID + own.random("ids").randrange(_NETWORK_IDS - _MAX_RECORDS)
+        first = _FIRST_NETWORK_ID + source.random("ids").randrange(_NETWORK_IDS - _MAX_RECORDS)
         is_pending = number % _PENDING_EVERY == _PENDING_EVERY // 2
         return SamplePayment(
             network_transaction_id=str(first + number),
             payment=payment,
-            ago=timedelta() if is_pending else _seconds(chance, 60, 600),
+            ago=timedelta() if is_pending else _seconds(rng, 60, 600),
             choice=_CHOICES[number // len(self._operations) % len(_CHOICES)],
-            time_to_choose=_seconds(chance, 5, 45),
+            time_to_choose=_seconds(rng, 5, 45),
         )
 
-    def _text(self, own: _Seed, number: int, person: Person) -> SampleSms:
-        chance = own.random("text", number)
-        words = {
+    def _sample_sms(self, source: _Seed, number: int, person: Person) -> SampleSms:
+        rng = source.random("text", number)
+        values = {
             "name": person.name.split()[0],
-            "order": _order(number),
-            "code": f"{chance.randrange(10**4):04d}",
+            "order": _order_number(number),
+            "code": f"{rng.randrange(10**4):04d}",
         }
         return SampleSms(
-            processing_id=f"{chance.getrandbits(128):032x}",
+            processing_id=f"{rng.getrandbits(128):032x}",
             customer_number=person.customer_number,
-            sender_id=chance.choice(self._senders),
-            msg_body=chance.choice(_TEXTS).format(**words),
-            ago=_seconds(chance, 60, 7 * 86_400),
+            sender_id=rng.choice(self._senders),
+            msg_body=rng.choice(_TEXTS).format(**values),
+            ago=_seconds(rng, 60, 7 * 86_400),
         )
 
 
-def _order(number: int) -> int:
+def _order_number(number: int) -> int:
     return 1001 + number
 
 
-def _seconds(chance: Random, least: int, most: int) -> timedelta:
+def _seconds(rng: Random, low: int, high: int) -> timedelta:
     """A random time between the two, to the millisecond."""
-    return timedelta(milliseconds=chance.randint(least * 1000, most * 1000))
+    return timedelta(milliseconds=rng.randint(low * 1000, high * 1000))

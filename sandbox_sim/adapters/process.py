@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
 from sandbox_sim.adapters.clock_and_ids import SystemClock
-from sandbox_sim.callbacks.delivery_queue import IN_ALL
+from sandbox_sim.callbacks.delivery_queue import MAX_CONCURRENT
 from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.tasks import CANCELLATION_S
 
@@ -44,7 +44,7 @@ class Connections(NamedTuple):
 def divide_descriptors(limit: int) -> Connections:
     """The limits for a process that may open this many descriptors."""
     free = max(limit - _RESERVED - _SPARE_FOR_CALLBACKS, 4 * _MIN_CALLBACKS)
-    callbacks = min(IN_ALL, free // 4)
+    callbacks = min(MAX_CONCURRENT, free // 4)
     clients = free - callbacks
     backlog = min(_MAX_BACKLOG, clients // 4)
     return Connections(callbacks, clients - backlog, backlog)

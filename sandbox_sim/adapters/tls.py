@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     import trustme
 
 _AUTHORITY: Final = "authority.pem"
-# The private key of the authority, and then its certificate: one file, so that they always fit.
+# The private key of the authority and its certificate: one file, so that they always belong
+# together.
 _AUTHORITY_KEY: Final = "authority-key.pem"
 _ORGANIZATION: Final = "sandbox_sim, for development on this machine"
 # Clients accept no certificate that is valid for longer than 398 days.
-_VALID: Final = timedelta(days=397)
-_ALWAYS: Final = ("localhost", "127.0.0.1", "::1", "host.docker.internal")
-_END_OF_KEY: Final = b"-----BEGIN CERTIFICATE-----"
+_VALIDITY: Final = timedelta(days=397)
+_DEFAULT_NAMES: Final = ("localhost", "127.0.0.1", "::1", "host.docker.internal")
+_BEGIN_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 _ALPN: Final = ["http/1.1"]
 
 
@@ -72,14 +73,14 @@ def for_development(folder: Path, names: Iterable[str], now: datetime) -> ssl.SS
     except (OSError, ValueError) as error:
         reason = f"the authority in {folder} cannot be used: {error}"
         raise TlsError(f"{reason}; remove the folder, or give --cert and --key") from None
-    wanted = (*_ALWAYS, *names, socket.gethostname())
-    valid = dict.fromkeys(name for name in wanted if _can_be_named(name))
+    candidates = (*_DEFAULT_NAMES, *names, socket.gethostname())
+    certified_names = dict.fromkeys(name for name in candidates if _is_certifiable_name(name))
     leaf = authority.issue_cert(
-        *valid,
+        *certified_names,
         organization_name=_ORGANIZATION,
         organization_unit_name="server",
         not_before=now - timedelta(days=1),
-        not_after=now + _VALID,
+        not_after=now + _VALIDITY,
     )
     context = _server_context()
     leaf.configure_cert(context)
@@ -121,39 +122,39 @@ def _authority(folder: Path) -> "trustme.CA":
     """The authority of a folder; servers that start at the same time get the same one."""
     import trustme  # noqa: PLC0415 -- only `tls` needs it
 
-    file = folder / _AUTHORITY_KEY
-    if not file.exists():
+    key_file = folder / _AUTHORITY_KEY
+    if not key_file.exists():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = trustme.CA(organization_name=_ORGANIZATION, path_length=0)
-        content = new.private_key_pem.bytes() + new.cert_pem.bytes()
+        authority = trustme.CA(organization_name=_ORGANIZATION, path_length=0)
+        content = authority.private_key_pem.bytes() + authority.cert_pem.bytes()
         # `FileExistsError`: another server was first.
-        with _written(folder, content) as made, contextlib.suppress(FileExistsError):
-            file.hardlink_to(made)
-    key, _, cert = file.read_bytes().partition(_END_OF_KEY)
-    certificate = _END_OF_KEY + cert
-    shown = authority_file(folder)
-    if not shown.exists() or shown.read_bytes() != certificate:
-        with _written(folder, certificate) as made:
-            made.chmod(0o644)
-            made.replace(shown)
+        with _temporary_file(folder, content) as temporary, contextlib.suppress(FileExistsError):
+            key_file.hardlink_to(temporary)
+    key, _, cert = key_file.read_bytes().partition(_BEGIN_CERTIFICATE)
+    certificate = _BEGIN_CERTIFICATE + cert
+    public_file = authority_file(folder)
+    if not public_file.exists() or public_file.read_bytes() != certificate:
+        with _temporary_file(folder, certificate) as temporary:
+            temporary.chmod(0o644)
+            temporary.replace(public_file)
     return trustme.CA.from_pem(certificate, key)
 
 
 @contextlib.contextmanager
-def _written(folder: Path, content: bytes) -> Iterator[Path]:
+def _temporary_file(folder: Path, content: bytes) -> Iterator[Path]:
     """A file that only its owner can read; deleted at the end if it was not renamed."""
     with NamedTemporaryFile(dir=folder, delete=False) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    made = Path(file.name)
+    path = Path(file.name)
     try:
-        yield made
+        yield path
     finally:
-        made.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
-def _can_be_named(name: str) -> bool:
+def _is_certifiable_name(name: str) -> bool:
     import idna  # noqa: PLC0415 -- trustme needs it too
 
     if not name or parse_address(name) is not None:

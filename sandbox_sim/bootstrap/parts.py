@@ -149,9 +149,9 @@ class Gateway:
         handlers: dict[JobKind, JobHandler] = {
             JobKind.SETTLE: self.settlement.on_due,
             JobKind.SETTLE_SMS: self.sms.on_due,
-            JobKind.DELIVER: self.deliveries.take,
+            JobKind.DELIVER: self.deliveries.on_due,
             JobKind.RELEASE: self.callback_reordering.on_due,
-            JobKind.DELIVER_LIVE: self.deliveries.take,
+            JobKind.DELIVER_LIVE: self.deliveries.on_due,
             **live_handlers(self.production),
         }
         self.jobs = Scheduler(store, clock, self.deliveries, handlers)
@@ -263,7 +263,7 @@ class Gateway:
         )
 
 
-async def refuse_dropped(store: Store, networks: Mapping[str, object]) -> None:
+async def require_networks_of_open_attempts(store: Store, networks: Mapping[str, object]) -> None:
     """Raise `NetworkConfigError` if attempts are open at networks that are not configured."""
     counts = await store.run(lambda unit: unit.open_attempts())
     problems = [
@@ -282,7 +282,7 @@ def live_handlers(production: "Production | None") -> Mapping[JobKind, JobHandle
     attempt is open.
     """
     if production is None:
-        return dict.fromkeys(LIVE_KINDS - {JobKind.DELIVER_LIVE}, _end)
+        return dict.fromkeys(LIVE_KINDS - {JobKind.DELIVER_LIVE}, _do_nothing)
     return production.job_handlers()
 
 
@@ -293,12 +293,12 @@ async def running(production: "Production | None", store: Store) -> AsyncIterato
     Raises `NetworkConfigError` if attempts are open at a network that is not configured.
     """
     if production is None:
-        await refuse_dropped(store, {})
+        await require_networks_of_open_attempts(store, {})
         yield
         return
     async with production.running():
         yield
 
 
-async def _end(_unit: Unit, _job: Job, _now: datetime) -> None:
+async def _do_nothing(_unit: Unit, _job: Job, _now: datetime) -> None:
     """Do nothing, so that the job ends."""

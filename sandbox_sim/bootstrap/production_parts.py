@@ -14,7 +14,7 @@ from typing import Final
 
 from aiohttp.typedefs import Handler
 
-from sandbox_sim.bootstrap.parts import refuse_dropped
+from sandbox_sim.bootstrap.parts import require_networks_of_open_attempts
 from sandbox_sim.control.record_search import RecordSearch
 from sandbox_sim.control.scheduler import JobHandler
 from sandbox_sim.ledger.books import Books
@@ -36,7 +36,7 @@ from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.callbacks import CallbackRecord
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.transactions import TransactionRecord
-from sandbox_sim.settings.networks import NetworkTable, networks_made
+from sandbox_sim.settings.networks import NetworkTable, make_networks
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.values.clients import Client, is_only_live
 from sandbox_sim.web.api.live_operations import LiveOperations
@@ -94,11 +94,13 @@ class Production:
 
         Raises `NetworkConfigError` if attempts are open at a network that is not configured.
         """
-        await refuse_dropped(self._store, self.networks.by_name)
+        await require_networks_of_open_attempts(self._store, self.networks.by_name)
         warn_of_sandboxes(self.networks.by_name.values())
         await self.asking.reschedule_late_queries()
         await self.sms.ask_about_restored()
-        await self.networks.open(self._events_of)
+        await self.networks.open(
+            lambda network: NetworkEventSink(network, self.exchanges, self.notifications)
+        )
         loops = self.exchanges, self.notifications, self.asking
         tasks = [asyncio.create_task(each.run_forever()) for each in loops]
         try:
@@ -140,32 +142,29 @@ class Production:
         """The routes; those that could falsify money refuse records and services of mode P."""
         return guarded(routes, partial(is_only_live, tuple(clients)), records)
 
-    def _events_of(self, network: str) -> NetworkEventSink:
-        return NetworkEventSink(network, self.exchanges, self.notifications)
-
 
 def networks_of(settings: Settings, clock: Clock, ids: Ids) -> Networks:
     """The networks of the settings, not open yet.
 
     Raises `NetworkConfigError` with a line for each network that cannot be made.
     """
-    made = networks_made(settings.networks, clock, ids)
-    networks = [_configured(name, settings.networks[name], each) for name, each in made.items()]
+    adapters = make_networks(settings.networks, clock, ids)
+    networks = [_configured(name, settings.networks[name], each) for name, each in adapters.items()]
     return Networks(networks, [table.route for table in settings.routes], clock)
 
 
 def _configured(name: str, table: NetworkTable, network: Network) -> ConfiguredNetwork:
-    can = network.capabilities
+    capabilities = network.capabilities
     schedule = table.schedule
-    if can.decides_within is not None:
-        schedule = replace(schedule, give_up_after=can.decides_within)
+    if capabilities.decides_within is not None:
+        schedule = replace(schedule, give_up_after=capabilities.decides_within)
     terms = Terms(
         schedule=schedule,
-        always_sent=can.always_sent,
+        always_sent=capabilities.always_sent,
         failure_grace=timedelta(seconds=table.failure_grace_s),
-        has_status=can.has_status,
+        has_status=capabilities.has_status,
         recheck_for=timedelta(days=table.recheck_days),
-        repeats_within=can.repeats_within,
+        repeats_within=capabilities.repeats_within,
         timeout=timedelta(seconds=table.timeout_s),
     )
     return ConfiguredNetwork(name, table.adapter, network, terms)

@@ -58,6 +58,7 @@ from sandbox_sim.web.routes import Route, RouteGroup
 
 if TYPE_CHECKING:
     from sandbox_sim.bootstrap.parts import Gateway
+    from sandbox_sim.production.attempt_views import LiveRecordReader
 
 
 class ControlParts:
@@ -107,8 +108,7 @@ class ControlParts:
 
     def _groups(self) -> Sequence[RouteGroup]:
         parts = self._parts
-        production = parts.production
-        live_records = production.records if production else None
+        production, live_records = parts.production, self._live_records
         books, periods = (production.books, production.periods) if production else (None, None)
         rules = parts.user_rules
         return [
@@ -192,7 +192,6 @@ class ControlParts:
         )
 
     def _seeding(self) -> Seeding:
-        """Fills services with made-up payments and SMS."""
         parts = self._parts
         return Seeding(
             parts.store,
@@ -228,12 +227,14 @@ class ControlParts:
 
     @cached_property
     def _open_transactions(self) -> OpenTransactions:
-        parts = self._parts
-        live = parts.production.records if parts.production else None
-        return OpenTransactions(parts.records, parts.clock, live)
+        return OpenTransactions(self._parts.records, self._parts.clock, self._live_records)
+
+    @property
+    def _live_records(self) -> "LiveRecordReader | None":
+        """The records of production; None if it is off."""
+        return self._parts.production.records if self._parts.production else None
 
     def _pages(self) -> Sequence[RouteGroup]:
-        """The routes of the pages."""
         parts = self._parts
         card_pages = CardPages(parts.store, parts.clock, parts.settlement, parts.behaviour)
         return [
@@ -269,14 +270,13 @@ class ControlParts:
 
     def _dashboard(self) -> DashboardRoutes:
         parts, settings = self._parts, self._parts.settings
-        production = parts.production
-        live = production.records if production else None
+        production, live_records = parts.production, self._live_records
         first = settings.credentials[0].client()
         secret = first.secret_key if first == SANDBOX_CLIENT else "SECRET_KEY"
         return DashboardRoutes(
             self.templates,
-            RecordLists(parts.records, self._open_transactions, live),
-            Details(parts.store, parts.records, self._ledger, live),
+            RecordLists(parts.records, self._open_transactions, live_records),
+            Details(parts.store, parts.records, self._ledger, live_records),
             self._ledger,
             parts.user_rules,
             parts.store,

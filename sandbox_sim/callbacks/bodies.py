@@ -95,13 +95,13 @@ def sign(body: bytes, secret_key: str) -> str:
     return hmac.new(secret_key.encode(), body, hashlib.sha256).hexdigest()
 
 
-def check_signature(body: bytes, given: str | None, secret_keys: Iterable[str]) -> Signature:
+def check_signature(body: bytes, signature: str | None, secret_keys: Iterable[str]) -> Signature:
     """Whether the signature is that of the exact bytes under one of the keys."""
-    if not given:
+    if not signature:
         return "missing"
-    claimed = given.lower().encode("utf-8", "surrogatepass")
-    candidates = [hmac.compare_digest(sign(body, key).encode(), claimed) for key in secret_keys]
-    return "valid" if any(candidates) else "invalid"
+    claimed = signature.lower().encode("utf-8", "surrogatepass")
+    matches = [hmac.compare_digest(sign(body, key).encode(), claimed) for key in secret_keys]
+    return "valid" if any(matches) else "invalid"
 
 
 def compose(

@@ -1,10 +1,11 @@
 """Sending callbacks over a bounded number of connections, fair between receivers.
 
-At most `limit` attempts run at once, and at most `PER_RECEIVER` of them at one receiver;
-`delivery_queue` decides whose callback is next. If all connections are in use and a receiver waits
-that is not stalled, an attempt that has had no HTTP status for `CUT_OFF_S` is cut off: it does not
-count, its callback goes back to the front of its receiver's queue, and the receiver is stalled.
-Stalled receivers cut off no others, so each of them gets its whole timeout in the end.
+At most `limit` attempts run at once, and at most `MAX_CONCURRENT_PER_RECEIVER` of them at one
+receiver; `delivery_queue` decides which callback is next. If all connections are in use and a
+receiver waits that is not stalled, an attempt that has had no HTTP status for `CUT_OFF_S` is cut
+off: it does not count, its callback goes back to the front of its receiver's queue, and the
+receiver is stalled. Stalled receivers cut off no others, so each of them gets its whole timeout in
+the end.
 
 An attempt is recorded in the unit of work that finishes its job. If the process dies in between,
 the job is free again and the callback is sent again: at least once, never lost.
@@ -20,7 +21,7 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.callbacks.bodies import sign
 from sandbox_sim.callbacks.delivery_queue import (
-    AdvanceWait,
+    AttemptWait,
     DeliveryQueue,
     QueuedCallback,
     ReceiverStanding,
@@ -49,7 +50,6 @@ from sandbox_sim.records.callbacks import (
 )
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.retry_schedule import RetrySchedule
-from sandbox_sim.records.transactions import TransactionRecord
 from sandbox_sim.values.clients import Client
 from sandbox_sim.values.redaction import redact_text
 
@@ -57,15 +57,15 @@ from sandbox_sim.values.redaction import redact_text
 # wait for one.
 CUT_OFF_S: Final = 2.0
 
-# Real time, in seconds, until a callback is tried again that this machine had no descriptor for.
+# Real time, in seconds, until the next try at a callback for which this machine had no descriptor.
 SHORTAGE_PAUSE_S: Final = 1.0
 
 # At most this many attempts begin in one turn of the event loop: answers to requests are written
 # in between.
-IN_ONE_TURN: Final = 4
+STARTS_PER_TURN: Final = 4
 
 
-# The other ends of an attempt show that the receiver takes connections.
+# Any other end of an attempt shows that the receiver accepts connections.
 _STANDINGS: Final[Mapping[FailureKind | None, ReceiverStanding]] = {
     FailureKind.TIMEOUT: ReceiverStanding.STALLED,
     FailureKind.CONNECTION: ReceiverStanding.REFUSED,
@@ -96,7 +96,9 @@ class CallbackSigning:
         """The callback with its signature. Raises `CannotSign` where there are no credentials."""
         if callback.signature is not None or not self._behaviour.present.sign_callbacks:
             return callback
-        transaction = await _transaction_of(unit, callback)
+        transaction = await unit.transaction_by_network_id(
+            callback.service_id, callback.network_transaction_id, callback.mode
+        )
         if transaction is None:
             raise CannotSign("it is not signed, and the transaction of its client was deleted")
         client = self._clients.get(transaction.client_key)
@@ -106,12 +108,6 @@ class CallbackSigning:
                 "configuration; add them, restart the server and resend it"
             )
         return callback._replace(signature=sign(callback.body.encode(), client.secret_key))
-
-
-async def _transaction_of(unit: Unit, callback: CallbackRecord) -> TransactionRecord | None:
-    return await unit.transaction_by_network_id(
-        callback.service_id, callback.network_transaction_id, callback.mode
-    )
 
 
 class CallbackReordering:
@@ -150,9 +146,9 @@ class CallbackReordering:
 
 @dataclass(slots=True, eq=False)
 class _Attempt:
-    """A running attempt. began: real time, in seconds. timeout: expires when it is cut off."""
+    """A running attempt. started_at: real time, in seconds. task: of its sender."""
 
-    began: float
+    started_at: float
     task: asyncio.Task[object] | None
     has_status: bool = False
     is_cut_off: bool = False
@@ -164,11 +160,11 @@ class _Attempt:
             self.task.cancel()
 
     def note_status(self) -> None:
-        """The receiver has answered with a status: from now on the attempt is not cut off."""
+        """Note that the receiver has answered with a status: the attempt is not cut off now."""
         self.has_status = True
 
 
-class _Ended(NamedTuple):
+class _AttemptResult(NamedTuple):
     """How an attempt ended. counts: False if it is made again and not recorded."""
 
     standing: ReceiverStanding
@@ -180,7 +176,7 @@ class CallbackDispatcher:
     """Takes due callbacks, posts them, records the attempts and plans the next ones.
 
     limit: how many attempts run at once.
-    listeners: those that take callbacks in place of their receivers.
+    listeners: the programs that take callbacks in place of their receivers.
     recorded: how many attempts were recorded so far; a test that waits for one compares it.
     """
 
@@ -198,23 +194,23 @@ class CallbackDispatcher:
 
     def __post_init__(self) -> None:
         self._queue = DeliveryQueue()
-        # The sender tasks, each with the callback that it has taken; None before its first one.
+        # The sender tasks, each with the callback that it took last; None before its first one.
         self._senders: dict[asyncio.Task[None], CallbackRecord | None] = {}
-        # How many of them have not taken one yet.
+        # How many sender tasks have not taken a callback yet.
         self._starting = 0
         # The attempts that wait for their receiver, oldest first.
         self._attempts: dict[_Attempt, None] = {}
         # How many attempts are cut off and have not ended yet.
-        self._cut_off = 0
+        self._cut_off_count = 0
         self._cutter: asyncio.Task[None] | None = None
-        self._look_again = asyncio.Event()
+        self._wake_cutter = asyncio.Event()
         self._logged_shortages = LogThrottle(self.clock)
         self._logged_cut_offs = LogThrottle(self.clock)
         # The callback of each sender until it has had its attempt and the sender goes on.
-        self._in_hand: dict[asyncio.Task[None], CallbackRecord] = {}
+        self._in_progress: dict[asyncio.Task[None], CallbackRecord] = {}
         self._closing = False
         # How many attempts may still begin in this turn of the event loop.
-        self._left_in_turn = IN_ONE_TURN
+        self._starts_left = STARTS_PER_TURN
         self.recorded = 0
 
     @property
@@ -227,19 +223,19 @@ class CallbackDispatcher:
         """How many callbacks are due and wait for their attempt, in this process."""
         return self._queue.waiting
 
-    async def take(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
+    async def on_due(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
         """The handler of a claimed job of a callback: returns what to do after the commit."""
         callback = await unit.callback(job.service_id, job.subject)
         if callback is None or not callback.state.is_waiting:
             await unit.finish(job)
-            return _nothing
+            return lambda: None
         try:
             signed = await self.signing.signed(unit, callback)
         except CannotSign as problem:
-            return await self._park(unit, job, callback, str(problem))
+            return await self._record_unsent(unit, job, callback, str(problem))
         return lambda: self._enqueue(job, signed)
 
-    async def _park(
+    async def _record_unsent(
         self, unit: Unit, job: Job, callback: CallbackRecord, problem: str
     ) -> Callable[[], None]:
         """Save that a callback is not sent, and that no attempt follows until a person resends it.
@@ -249,51 +245,51 @@ class CallbackDispatcher:
         unsent = ReceiverResponse(None, "", 0, problem, FailureKind.SETTING)
         now, once = self.clock.now(), replace(self.behaviour.present.schedule, attempts=0)
         await self._save_attempt(unit, job, callback, callback.with_attempt(unsent, now, once))
-        name = redact_text(callback.transaction_id), callback.service_id, callback.id
         text = "callback of transaction %s of service %d is not sent: %s [%s]"
-        return lambda: log.error(text, *name[:2], problem, name[2])
+        name = redact_text(callback.transaction_id)
+        return lambda: log.error(text, name, callback.service_id, problem, callback.id)
 
     @property
-    def taken(self) -> Sequence[CallbackRecord]:
-        """The callbacks that were taken and have not had their attempt."""
-        return [*self._queue.callbacks, *self._in_hand.values()]
+    def claimed(self) -> Sequence[CallbackRecord]:
+        """The callbacks whose jobs were claimed and that have not had their attempt."""
+        return [*self._queue.callbacks, *self._in_progress.values()]
 
     async def wait_for(self, callbacks: Iterable[CallbackRecord]) -> None:
-        """Return when each of these callbacks, which were taken, has had its attempt.
+        """Return when each of these callbacks, whose jobs were claimed, has had its attempt.
 
-        They go before the others of their receivers, of which new ones may come all the time.
+        They go before the others of their receivers, to which new ones may be added all the time.
         """
-        wait = AdvanceWait({each.id for each in callbacks}, asyncio.Event())
-        if wait.callback_ids:
-            self._queue.hurry(wait)
+        wait = AttemptWait({each.id for each in callbacks}, asyncio.Event())
+        if wait.pending_ids:
+            self._queue.prioritize(wait)
             self._start_senders()
             try:
-                await wait.over.wait()
+                await wait.finished.wait()
             finally:
                 self._queue.waits.remove(wait)
 
     async def abandon(self, service_id: int | None) -> None:
-        """Cancel the attempts of a service, or of all (None), and record nothing of them.
+        """Cancel the attempts of a service, or of all (None), without a record of them.
 
         Returns when they have ended; their waiting callbacks are removed too.
         """
         self._queue.remove(service_id)
         senders = [
             task
-            for task, taken in self._senders.items()
-            if taken and taken.is_reset_with(service_id)
+            for task, callback in self._senders.items()
+            if callback and callback.is_reset_with(service_id)
         ]
         for task in senders:
             task.cancel()
         await asyncio.gather(*senders, return_exceptions=True)
-        self._note_removed()
+        self._end_waits_for_removed()
         self._start_senders()
 
     async def close(self, grace: float) -> None:
         """Start no more attempts, and wait for the running ones for `grace` seconds at most."""
         self._closing = True
         self._queue.remove(None)
-        self._note_removed()
+        self._end_waits_for_removed()
         if self._cutter is not None:
             self._cutter.cancel()
         if self._senders:
@@ -302,18 +298,17 @@ class CallbackDispatcher:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    def _note_attempted(self, sender: asyncio.Task[None]) -> None:
-        """Tell those who wait that the callback of this sender has had its attempt."""
-        callback = self._in_hand.pop(sender, None)
+    def _end_waits_for_callback_of(self, sender: asyncio.Task[None]) -> None:
+        """End the waits for the callback of this sender, which has had its attempt."""
+        callback = self._in_progress.pop(sender, None)
         if callback is not None:
             for wait in self._queue.waits:
-                wait.without([callback.id])
+                wait.note_ended([callback.id])
 
-    def _note_removed(self) -> None:
-        """End the waits for callbacks that were removed from the queue."""
-        taken = {callback.id for callback in self.taken}
+    def _end_waits_for_removed(self) -> None:
+        claimed = {callback.id for callback in self.claimed}
         for wait in self._queue.waits:
-            wait.without(wait.callback_ids - taken)
+            wait.note_ended(wait.pending_ids - claimed)
 
     def _enqueue(self, job: Job, callback: CallbackRecord) -> None:
         if not self._closing:
@@ -326,91 +321,88 @@ class CallbackDispatcher:
             return
         while (
             len(self._senders) < self.limit
-            and self._starting < self._queue.takeable
-            and self._may_begin()
+            and self._starting < self._queue.ready
+            and self._reserve_start()
         ):
             self._starting += 1
-            task = asyncio.create_task(self._work())
+            task = asyncio.create_task(self._run_sender())
             self._senders[task] = None
             task.add_done_callback(self._sender_ended)
-        if self._queue.takeable > self._starting and self._urgent and self._cutter is None:
+        is_cutting = self._cutter is not None and not self._cutter.done()
+        if self._queue.ready > self._starting and self._urgent_receivers and not is_cutting:
             self._cutter = asyncio.create_task(self._cut_off_the_oldest())
-            self._cutter.add_done_callback(self._cutter_ended)
 
     @property
-    def _urgent(self) -> int:
+    def _urgent_receivers(self) -> int:
         """How many receivers that are not stalled wait because all connections are in use."""
         return self._queue.urgent if len(self._senders) >= self.limit else 0
 
-    def _may_begin(self) -> bool:
-        """Whether one more attempt may begin in this turn of the event loop; counts it."""
-        if self._left_in_turn == 0:
+    def _reserve_start(self) -> bool:
+        """Count one more start in this turn of the event loop; False if no start is left."""
+        if self._starts_left == 0:
             return False
-        if self._left_in_turn == IN_ONE_TURN:
+        if self._starts_left == STARTS_PER_TURN:
             asyncio.get_running_loop().call_soon(self._next_turn)
-        self._left_in_turn -= 1
+        self._starts_left -= 1
         return True
 
     def _next_turn(self) -> None:
-        self._left_in_turn = IN_ONE_TURN
+        self._starts_left = STARTS_PER_TURN
         self._start_senders()
 
     def _sender_ended(self, task: asyncio.Task[None]) -> None:
         if self._senders.pop(task) is None:
             self._starting -= 1
-        self._note_attempted(task)
+        self._end_waits_for_callback_of(task)
         self._start_senders()
 
-    def _cutter_ended(self, _: asyncio.Task[None]) -> None:
-        self._cutter = None
-
-    async def _work(self) -> None:
-        """One sender: makes one attempt after another, as long as callbacks wait."""
+    async def _run_sender(self) -> None:
+        """Make one attempt after another, as long as callbacks wait."""
         sender = asyncio.current_task()
         while sender and not self._closing and (queued := self._queue.take()) is not None:
-            self._look_again.set()
+            self._wake_cutter.set()
             self._starting -= self._senders[sender] is None
-            self._note_attempted(sender)
-            self._senders[sender] = self._in_hand[sender] = queued.callback
-            ended = _Ended(ReceiverStanding.TRIED)
+            self._end_waits_for_callback_of(sender)
+            self._senders[sender] = self._in_progress[sender] = queued.callback
+            result = _AttemptResult(ReceiverStanding.TRIED)
             try:
-                ended = await self._deliver(queued)
+                result = await self._deliver(queued)
             except JobLost as lost:
                 name = queued.callback.id
                 log.warning("an attempt at callback %s is not recorded: %s", name, lost)
             except Exception:
                 log.exception("a callback could not be recorded: %s", queued.callback.id)
             finally:
-                if ended.counts:
-                    self._queue.done(queued.receiver, ended.standing)
+                if result.counts:
+                    self._queue.done(queued.receiver, result.standing)
                 else:
-                    self._queue.put_back(queued, ended.standing)
+                    self._queue.requeue(queued, result.standing)
                     if not self._closing:
-                        del self._in_hand[sender]  # it waits again
-            if not self._may_begin():
+                        del self._in_progress[sender]  # it waits again
+            if not self._reserve_start():
                 break
 
     async def _cut_off_the_oldest(self) -> None:
         """Cut off attempts that have had no status in time, one for each receiver that waits."""
-        while self._urgent:
-            left = CUT_OFF_S
+        while self._urgent_receivers:
+            remaining_s = CUT_OFF_S
             for attempt in tuple(self._attempts):
                 if attempt.has_status or attempt.is_cut_off:
                     continue
-                left = attempt.began + CUT_OFF_S - self.clock.monotonic()
-                if left > 0 or self._urgent <= self._cut_off:
+                remaining_s = attempt.started_at + CUT_OFF_S - self.clock.monotonic()
+                if remaining_s > 0 or self._urgent_receivers <= self._cut_off_count:
                     break
                 attempt.cut_off()
-                self._cut_off += 1
-            self._look_again.clear()
-            await self.clock.wait_at_most(self._look_again, max(left, 0) or CUT_OFF_S)
+                self._cut_off_count += 1
+            self._wake_cutter.clear()
+            await self.clock.wait_at_most(self._wake_cutter, max(remaining_s, 0) or CUT_OFF_S)
 
-    async def _deliver(self, queued: QueuedCallback) -> _Ended:
+    async def _deliver(self, queued: QueuedCallback) -> _AttemptResult:
         """Make and record one attempt, once the answer to the request is written (D16)."""
         job, callback, receiver = queued.job, queued.callback, queued.receiver
         await self.gate.wait_until_released(callback.network_transaction_id)
         target = self.routes.target(callback.address)
-        listener = self.listeners.of(callback) if self.listeners.connected else None
+        listener = self.listeners.for_callback(callback) if self.listeners.connected else None
         answer = await self._attempt(callback, target, listener or self.sender)
         if answer is None:
             if count := self._logged_cut_offs.due():
@@ -419,13 +411,13 @@ class CallbackDispatcher:
                     "they do not count and are made again",
                     *(count, CUT_OFF_S),
                 )
-            return _Ended(ReceiverStanding.STALLED, counts=False)
+            return _AttemptResult(ReceiverStanding.STALLED, counts=False)
         if answer.failure_kind is FailureKind.RESOURCES:
             if count := self._logged_shortages.due():
                 text = "%d attempts at callbacks do not count and are made again: %s"
                 log.warning(text, count, answer.problem)
             await self.clock.pause(SHORTAGE_PAUSE_S)
-            return _Ended(receiver.standing, counts=False)
+            return _AttemptResult(receiver.standing, counts=False)
         sent_to = target if listener is None else listener.address
         await self._record(job, callback, answer, sent_to)
         standing = _STANDINGS.get(answer.failure_kind, ReceiverStanding.TRIED)
@@ -433,7 +425,7 @@ class CallbackDispatcher:
             # A machine refuses a connection to itself without a wait. Answers go before the next,
             # unless an advance of the clock waits for it: that would not end under load.
             await self.clock.pause(0)
-        return _Ended(standing)
+        return _AttemptResult(standing)
 
     async def _attempt(
         self, callback: CallbackRecord, target: str, sender: CallbackSender
@@ -447,50 +439,50 @@ class CallbackDispatcher:
         try:
             return await sender.send(target, headers, body, timeout, attempt.note_status)
         except asyncio.CancelledError:
-            # `uncancel` tells of those who cancel the task for other reasons, as `abandon` does.
+            # `uncancel` counts the cancellations for other reasons, such as that of `abandon`.
             if not attempt.is_cut_off or task is None or task.uncancel() > 0:
                 raise
             return None
         finally:
             del self._attempts[attempt]
-            self._cut_off -= attempt.is_cut_off
+            self._cut_off_count -= attempt.is_cut_off
 
     async def _record(
         self, job: Job, callback: CallbackRecord, answer: ReceiverResponse, sent_to: str
     ) -> None:
         """Save an attempt, and add the job of the next one if there is one."""
         schedule = self.behaviour.present.schedule
-        tried = callback.with_attempt(answer, self.clock.now(), schedule, sent_to)
-        await self._keep(lambda unit: self._save_attempt(unit, job, callback, tried))
+        attempted = callback.with_attempt(answer, self.clock.now(), schedule, sent_to)
+        await self._save_with_retry(lambda unit: self._save_attempt(unit, job, callback, attempted))
         self.recorded += 1
-        self.activity.callback_attempts[tried.state] += 1
-        self._log(tried, schedule, answer.failure_kind)
+        self.activity.callback_attempts[attempted.state] += 1
+        self._log_attempt(attempted, schedule, answer.failure_kind)
 
     async def _save_attempt(
-        self, unit: Unit, job: Job, callback: CallbackRecord, tried: CallbackRecord
+        self, unit: Unit, job: Job, callback: CallbackRecord, attempted: CallbackRecord
     ) -> None:
-        attempt = tried.attempts[-1]
+        attempt = attempted.attempts[-1]
         # The job first: after a reset or a restore it raises `JobLost`, and the callback that the
         # store has then is another one.
         await unit.finish(job)
-        await unit.save_callback(tried)
+        await unit.save_callback(attempted)
         if attempt.number == 1:
             await self.reordering.on_first_attempt(unit, callback, attempt.at)
         if attempt.next_attempt_at is not None:
             await unit.add_job(callback.delivery_job(attempt.next_attempt_at))
 
-    async def _keep(self, record: Callable[[Unit], Awaitable[None]]) -> None:
+    async def _save_with_retry(self, save: Callable[[Unit], Awaitable[None]]) -> None:
         """Save the attempt; while the store is away, try again, so that it is not sent twice."""
         while True:
             try:
-                return await self.store.run(record)
+                return await self.store.run(save)
             except DataRefused:
                 raise
             except StoreError as error:
                 log.error("an attempt could not be recorded, trying again: %s", error)  # noqa: TRY400
                 await self.clock.pause(STORE_PAUSE_S)
 
-    def _log(
+    def _log_attempt(
         self, callback: CallbackRecord, schedule: RetrySchedule, failure_kind: FailureKind | None
     ) -> None:
         """Log a failed attempt as a warning, as far as `ActivityLog` allows it, and a success."""
@@ -500,13 +492,13 @@ class CallbackDispatcher:
             level = self.activity.level_of_success if attempt.number == 1 else logging.INFO
         if not log.isEnabledFor(level):
             return
-        if not log.isEnabledFor(logging.DEBUG) and not self._has_line(callback, failure_kind):
+        if not log.isEnabledFor(logging.DEBUG) and not self._gets_log_line(callback, failure_kind):
             return
-        following = ""
+        next_step = ""
         if attempt.next_attempt_at is not None:
-            following = f"; next attempt in {schedule.interval.total_seconds():g} s"
+            next_step = f"; next attempt in {schedule.interval.total_seconds():g} s"
         elif callback.state is DeliveryState.FAILED:
-            following = "; that was the last attempt"
+            next_step = "; that was the last attempt"
         transaction_id = redact_text(callback.transaction_id)
         log.log(
             level,
@@ -518,7 +510,7 @@ class CallbackDispatcher:
             schedule.attempts,
             attempt.verdict,
             attempt.duration_ms,
-            following,
+            next_step,
             callback.id,
             extra={
                 "facts": {
@@ -531,7 +523,7 @@ class CallbackDispatcher:
             },
         )
 
-    def _has_line(self, callback: CallbackRecord, failure_kind: FailureKind | None) -> bool:
+    def _gets_log_line(self, callback: CallbackRecord, failure_kind: FailureKind | None) -> bool:
         """Whether the last attempt at this callback gets a separate line in the log."""
         if callback.state is DeliveryState.DELIVERED:
             return self.activity.allows_acknowledgement()
@@ -544,7 +536,3 @@ def _destination(callback: CallbackRecord) -> str:
     """The address of the callback, and where a rule of the configuration sent it instead."""
     url, sent_to = callback.url, callback.attempts[-1].sent_to
     return url if url == sent_to else f"{url}, sent to {sent_to}"
-
-
-def _nothing() -> None:
-    """There is nothing to send: the callback was deleted, or is finished."""

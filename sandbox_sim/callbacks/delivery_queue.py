@@ -4,7 +4,7 @@ A receiver is a scheme, host and port. Each has a queue of its own, and the rece
 one callback a turn. How long a receiver waits for its turn depends on how its last attempt ended:
 
 - never tried: its turn comes in the order of arrival;
-- tried: as if it had arrived `IN_ALL` turns later, so a receiver that was never tried goes first;
+- tried: as if it had arrived `MAX_CONCURRENT` turns later, so one that was never tried goes first;
 - stalled (its last attempt had no answer): as if it had arrived 100 times as many turns later.
 
 A receiver that refused the last connection has its turns like one that was tried, but only one
@@ -35,18 +35,18 @@ class ProcessAnswerGate:
 
     def __init__(self) -> None:
         self._held: dict[str, asyncio.Event | None] = {}
-        self._calls: dict[str, Callable[[], None]] = {}
+        self._on_release: dict[str, Callable[[], None]] = {}
 
     def hold(self, network_transaction_id: str) -> None:
         """Hold the callbacks of this transaction until it is released."""
         self._held[network_transaction_id] = None
 
     def release(self, network_transaction_id: str) -> None:
-        """Let the callbacks leave, and run what waits for that."""
+        """Let the callbacks leave, and call what `call_when_released` was given."""
         event = self._held.pop(network_transaction_id, None)
         if event is not None:
             event.set()
-        act = self._calls.pop(network_transaction_id, None)
+        act = self._on_release.pop(network_transaction_id, None)
         if act is not None:
             act()
 
@@ -57,7 +57,7 @@ class ProcessAnswerGate:
     def call_when_released(self, network_transaction_id: str, act: Callable[[], None]) -> None:
         """Call `act` on release; at once if the transaction is not held."""
         if network_transaction_id in self._held:
-            self._calls[network_transaction_id] = act
+            self._on_release[network_transaction_id] = act
         else:
             act()
 
@@ -70,38 +70,38 @@ class ProcessAnswerGate:
 
 
 # How many attempts run at once: at one receiver, and in all if there are descriptors for them.
-PER_RECEIVER: Final = 32
+MAX_CONCURRENT_PER_RECEIVER: Final = 32
 
-IN_ALL: Final = 256
+MAX_CONCURRENT: Final = 256
 
 
 class ReceiverStanding(IntEnum):
     """How the last attempt at a receiver ended; the value is the penalty, in turns."""
 
     NEW = 0
-    TRIED = IN_ALL
-    REFUSED = IN_ALL + 1
-    STALLED = 100 * IN_ALL
+    TRIED = MAX_CONCURRENT
+    REFUSED = MAX_CONCURRENT + 1
+    STALLED = 100 * MAX_CONCURRENT
 
     @property
-    def at_once(self) -> int:
+    def max_concurrent(self) -> int:
         """How many attempts may run at once at such a receiver."""
-        return 1 if self is ReceiverStanding.REFUSED else PER_RECEIVER
+        return 1 if self is ReceiverStanding.REFUSED else MAX_CONCURRENT_PER_RECEIVER
 
 
 @dataclass(slots=True, eq=False)
 class ReceiverQueue:
     """One receiver: its waiting callbacks, and how many of its callbacks are being attempted.
 
-    takeable: how many of them may be attempted now.
+    ready: how many of them may be attempted now.
     turn: its place among the receivers that wait, arrival and penalty added; None while nothing
-    is takeable.
+    is ready.
     """
 
     name: str
     queue: "deque[QueuedCallback]" = field(default_factory=deque)
     attempts: int = 0
-    takeable: int = 0
+    ready: int = 0
     standing: ReceiverStanding = ReceiverStanding.NEW
     turn: int | None = None
 
@@ -114,26 +114,29 @@ class QueuedCallback(NamedTuple):
     callback: CallbackRecord
 
 
-class AdvanceWait(NamedTuple):
-    """A wait for attempts. callback_ids: those that have not ended yet. over: there are none."""
+class AttemptWait(NamedTuple):
+    """A wait for attempts.
 
-    callback_ids: set[str]
-    over: asyncio.Event
+    pending_ids: the callbacks whose attempts have not ended. finished: set when all have ended.
+    """
 
-    def without(self, ended: Iterable[str]) -> None:
-        """Attempts at these callbacks have ended."""
-        self.callback_ids.difference_update(ended)
-        if not self.callback_ids:
-            self.over.set()
+    pending_ids: set[str]
+    finished: asyncio.Event
+
+    def note_ended(self, callback_ids: Iterable[str]) -> None:
+        """Note that the attempts at these callbacks have ended."""
+        self.pending_ids.difference_update(callback_ids)
+        if not self.pending_ids:
+            self.finished.set()
 
 
 class DeliveryQueue:
-    """The waiting callbacks. Each one from `take` is given to `done` or `put_back` afterwards.
+    """The waiting callbacks. Give each one from `take` to `done` or `requeue` afterwards.
 
-    waits: for callbacks that go before the others of their receivers. While there is one, a
+    waits: waits for callbacks that go before the others of their receivers. While there is one, a
     receiver that refuses connections has as many attempts as others.
 
-    takeable: how many callbacks may be attempted now.
+    ready: how many callbacks may be attempted now.
     urgent: how many receivers that are not stalled have one of them.
     """
 
@@ -145,8 +148,8 @@ class DeliveryQueue:
         # turn by now.
         self._turns: list[tuple[int, int, ReceiverQueue]] = []
         self._arrivals = 0
-        self.waits: list[AdvanceWait] = []
-        self.takeable = 0
+        self.waits: list[AttemptWait] = []
+        self.ready = 0
         self.urgent = 0
 
     @property
@@ -175,7 +178,7 @@ class DeliveryQueue:
         self._update(receiver)
 
     def take(self) -> QueuedCallback | None:
-        """The next callback; None if none is takeable."""
+        """The next callback; None if none is ready."""
         while self._turns:
             turn, _, receiver = heappop(self._turns)
             if receiver.turn == turn:
@@ -187,27 +190,27 @@ class DeliveryQueue:
         return None
 
     def done(self, receiver: ReceiverQueue, standing: ReceiverStanding) -> None:
-        """An attempt at this receiver ended."""
+        """Note that an attempt at this receiver ended, and how."""
         receiver.attempts -= 1
         if standing is not receiver.standing and receiver.turn is not None:
             self._end_turn(receiver)
         receiver.standing = standing
         self._note_refusal(receiver)
         self._update(receiver)
-        self._forget_if_idle(receiver)
+        self._remove_if_idle(receiver)
 
-    def put_back(self, queued: QueuedCallback, standing: ReceiverStanding) -> None:
-        """An attempt ended without counting: its callback is the receiver's next one again."""
+    def requeue(self, queued: QueuedCallback, standing: ReceiverStanding) -> None:
+        """Put a callback whose attempt does not count back at the front of its receiver's queue."""
         queued.receiver.queue.appendleft(queued)
         self.done(queued.receiver, standing)
 
-    def hurry(self, wait: AdvanceWait) -> None:
+    def prioritize(self, wait: AttemptWait) -> None:
         """Send these callbacks before the others of their receivers, in the order that they had."""
         self.waits.append(wait)
         for receiver in self._receivers.values():
             # A stable sort: False is before True.
             ordered = sorted(
-                receiver.queue, key=lambda each: each.callback.id not in wait.callback_ids
+                receiver.queue, key=lambda each: each.callback.id not in wait.pending_ids
             )
             receiver.queue = deque(ordered)
             self._update(receiver)
@@ -220,18 +223,20 @@ class DeliveryQueue:
                 each for each in queue if not each.callback.is_reset_with(service_id)
             )
             self._update(receiver)
-            self._forget_if_idle(receiver)
+            self._remove_if_idle(receiver)
 
     def _update(self, receiver: ReceiverQueue) -> None:
-        """Count the takeable callbacks again, and give the receiver a turn if it needs one."""
-        at_once = PER_RECEIVER if self.waits else receiver.standing.at_once
-        free = max(at_once - receiver.attempts, 0)
-        takeable = min(len(receiver.queue), free)
-        self.takeable += takeable - receiver.takeable
-        receiver.takeable = takeable
-        if not takeable and receiver.turn is not None:
+        """Count the ready callbacks again, and give the receiver a turn if it needs one."""
+        max_concurrent = (
+            MAX_CONCURRENT_PER_RECEIVER if self.waits else receiver.standing.max_concurrent
+        )
+        free = max(max_concurrent - receiver.attempts, 0)
+        ready = min(len(receiver.queue), free)
+        self.ready += ready - receiver.ready
+        receiver.ready = ready
+        if not ready and receiver.turn is not None:
             self._end_turn(receiver)
-        elif takeable and receiver.turn is None:
+        elif ready and receiver.turn is None:
             self._arrivals += 1
             receiver.turn = self._arrivals + receiver.standing.value
             self.urgent += receiver.standing is not ReceiverStanding.STALLED
@@ -245,9 +250,9 @@ class DeliveryQueue:
         self._refused.pop(receiver.name, None)
         if receiver.standing is ReceiverStanding.REFUSED:
             self._refused[receiver.name] = None
-            if len(self._refused) > IN_ALL:
+            if len(self._refused) > MAX_CONCURRENT:
                 del self._refused[next(iter(self._refused))]
 
-    def _forget_if_idle(self, receiver: ReceiverQueue) -> None:
+    def _remove_if_idle(self, receiver: ReceiverQueue) -> None:
         if not receiver.queue and receiver.attempts == 0:
             self._receivers.pop(receiver.name, None)

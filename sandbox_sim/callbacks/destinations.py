@@ -12,10 +12,10 @@ Clients choose `callback_url`, and this machine may reach addresses that they ca
 is checked twice: for the host in the URL, and for each address at the moment of the connection. A
 name therefore cannot lead to another machine after it was checked.
 
-An address counts as the one that it reaches (D37, `callbacks.destinations`), in the
-lists too.
+An address counts as the one that it reaches (D37), in the lists too.
 
-A client that has the address of its live site built in can so be tested on a local machine.
+A rewrite replaces the beginning of a URL. So a client whose `callback_url` is always its live site
+can be tested on a local machine.
 """
 
 import re
@@ -33,7 +33,7 @@ Address = IPv4Address | IPv6Address
 Range = IPv4Network | IPv6Network
 
 
-MAPPED: Final = IPv6Network("::ffff:0:0/96")
+IPV4_MAPPED: Final = IPv6Network("::ffff:0:0/96")
 
 NAT64: Final = IPv6Network("64:ff9b::/96")
 
@@ -48,12 +48,12 @@ TRANSLATED: Final = (NAT64, LOCAL_NAT64, SIX_TO_FOUR)
 # The bits at which RFC 6052 lets the IPv4 address begin in 64:ff9b:1::/48, beside bit 96.
 _LOCAL_PREFIXES: Final = (48, 56, 64)
 
-_BITS: Final = 128
+_IPV6_BITS: Final = 128
 
 # Bits 64 to 71 are zero and not part of the IPv4 address (RFC 6052, section 2.2).
-_RESERVED: Final = 0xFF << 56
+_RESERVED_OCTET: Final = 0xFF << 56
 
-_LOW: Final = (1 << 56) - 1
+_LOW_56_BITS: Final = (1 << 56) - 1
 
 _IPV4_MASK: Final = 0xFFFF_FFFF
 
@@ -79,8 +79,8 @@ def reached_range(network: Range) -> Range:
     IPv4, and not every IPv4 address. So does each range in `64:ff9b:1::/48`.
     """
     if isinstance(network, IPv6Network):
-        if network.subnet_of(MAPPED):
-            return _ipv4_range(network, MAPPED.prefixlen)
+        if network.subnet_of(IPV4_MAPPED):
+            return _ipv4_range(network, IPV4_MAPPED.prefixlen)
         for prefix in (NAT64, SIX_TO_FOUR):
             if network.subnet_of(prefix) and network != prefix:
                 return _ipv4_range(network, prefix.prefixlen)
@@ -93,7 +93,7 @@ def reached_range(network: Range) -> Range:
 def _embedded_ipv4(address: IPv6Address) -> tuple[IPv4Address, ...]:
     """The IPv4 addresses that an IPv6 address may embed; empty for all other kinds."""
     value = int(address)
-    if address in MAPPED or address in NAT64:
+    if address in IPV4_MAPPED or address in NAT64:
         return (IPv4Address(value & _IPV4_MASK),)
     if address in SIX_TO_FOUR:
         return (_ipv4_at(value, SIX_TO_FOUR.prefixlen),)
@@ -106,10 +106,10 @@ def _embedded_ipv4(address: IPv6Address) -> tuple[IPv4Address, ...]:
 
 def _local_nat64_ipv4(value: int) -> Iterator[IPv4Address]:
     """The IPv4 address at each position; all but the last position need zeros behind it."""
-    without_reserved = (value >> 64) << 56 | value & _LOW
+    without_reserved = (value >> 64) << 56 | value & _LOW_56_BITS
     for start in _LOCAL_PREFIXES:
-        after = _BITS - 8 - start - 32
-        if not value & _RESERVED and not without_reserved & ((1 << after) - 1):
+        after = _IPV6_BITS - 8 - start - 32
+        if not value & _RESERVED_OCTET and not without_reserved & ((1 << after) - 1):
             yield IPv4Address(without_reserved >> after & _IPV4_MASK)
     yield IPv4Address(value & _IPV4_MASK)
 
@@ -122,7 +122,7 @@ def _loopback_if_unspecified(address: Address) -> Address:
 
 
 def _ipv4_at(value: int, start: int) -> IPv4Address:
-    return IPv4Address(value >> (_BITS - start - 32) & _IPV4_MASK)
+    return IPv4Address(value >> (_IPV6_BITS - start - 32) & _IPV4_MASK)
 
 
 def _ipv4_range(network: IPv6Network, start: int) -> Range:
@@ -141,7 +141,7 @@ _GLOB: Final = re.compile(r"[a-z0-9._*?-]*[a-z][a-z0-9._*?-]*|\*", re.IGNORECASE
 # All of IPv6 that is assigned to the public internet so far (RFC 4291, section 2.4).
 _GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
 
-_EXPECTED: Final = (
+_EXPECTED_ENTRY: Final = (
     "must be a host name, a glob such as *.example, an address or a range such as 10.0.0.0/8"
 )
 
@@ -153,14 +153,14 @@ def parse_entry(text: str) -> HostEntry:
     would neither deny a name that stands for 10.1.2.3 nor keep 10.shop.example out.
     A zone (`fe80::1%eth0`) may be given and is not compared.
     """
-    bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    unbracketed = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     try:
-        network = ip_network(bare)
+        network = ip_network(unbracketed)
     except ValueError as error:
         if _GLOB.fullmatch(text):
             return normalized_host(text)
-        beyond = " (its address has bits beyond the prefix)" if "host bits" in str(error) else ""
-        raise ValueError(_EXPECTED + beyond) from None
+        hint = " (its address has bits beyond the prefix)" if "host bits" in str(error) else ""
+        raise ValueError(_EXPECTED_ENTRY + hint) from None
     return reached_range(network)
 
 
@@ -197,30 +197,30 @@ class CallbackHosts:
         """
         if not (self.allow or self.deny or self.refuse_private):
             return True
-        given = parse_address(address)
-        if given is None:
+        parsed = parse_address(address)
+        if parsed is None:
             return False
-        reached = reached_addresses(given)
+        reached = reached_addresses(parsed)
         if _matches_glob(self.deny, host) or any(
-            _in_ranges(self.deny, each) for each in (given, *reached)
+            _in_ranges(self.deny, each) for each in (parsed, *reached)
         ):
             return False
-        in_allow = self._in_allow(given, reached)
+        in_allow = self._in_allow(parsed, reached)
         if self.refuse_private and not in_allow and not all(map(_is_public, reached)):
             return False
         return not self.allow or in_allow or _matches_glob(self.allow, host)
 
-    def _in_allow(self, given: Address, reached: Iterable[Address]) -> bool:
+    def _in_allow(self, address: Address, reached: Iterable[Address]) -> bool:
         """Whether ranges of `allow` contain all reached addresses, or the translated one itself."""
         if all(_in_ranges(self.allow, each) for each in reached):
             return True
         translated = [entry for entry in self.allow if _is_translated_range(entry)]
-        return _in_ranges(translated, given)
+        return _in_ranges(translated, address)
 
 
 def _matches_glob(entries: Iterable[HostEntry], host: str) -> bool:
-    globs = [entry for entry in entries if isinstance(entry, str)]
-    return bool(globs) and any(fnmatchcase(normalized_host(host), glob) for glob in globs)
+    globs = (entry for entry in entries if isinstance(entry, str))
+    return any(fnmatchcase(normalized_host(host), glob) for glob in globs)
 
 
 def _in_ranges(entries: Iterable[HostEntry], address: Address) -> bool:
@@ -234,8 +234,8 @@ def _is_translated_range(entry: HostEntry) -> bool:
 
 def is_public(address: str) -> bool:
     """Whether a connection to this address goes to the public internet."""
-    given = parse_address(address)
-    return given is not None and all(map(_is_public, reached_addresses(given)))
+    parsed = parse_address(address)
+    return parsed is not None and all(map(_is_public, reached_addresses(parsed)))
 
 
 def _is_public(address: Address) -> bool:
@@ -251,7 +251,7 @@ _URL_PREFIX: Final = re.compile(r"(https?://)([^/?#@]+)((?:/[^?#\s]*)?)", re.IGN
 
 _DEFAULT_PORT: Final = {"http://": ":80", "https://": ":443"}
 
-_EXPECTED_REWRITES: Final = (
+_EXPECTED_PREFIX: Final = (
     "must be the beginning of an address, such as https://shop.example or http://localhost:5000/api"
 )
 
@@ -266,21 +266,21 @@ class UrlPrefix(NamedTuple):
 
 def parse_url_prefix(text: str) -> UrlPrefix:
     """Parse a side of an entry of `callback_rewrites`; `ValueError` says what it must be."""
-    found = _URL_PREFIX.fullmatch(text)
-    if found is None or parse_host_header(found[2]) is None:
-        raise ValueError(_EXPECTED_REWRITES)
-    return UrlPrefix(*_normalized(found[1], found[2]), found[3].rstrip("/"))
+    match = _URL_PREFIX.fullmatch(text)
+    if match is None or parse_host_header(match[2]) is None:
+        raise ValueError(_EXPECTED_PREFIX)
+    return UrlPrefix(*_normalized(match[1], match[2]), match[3].rstrip("/"))
 
 
 def parse_rewrites(table: Mapping[str, str]) -> tuple[tuple[UrlPrefix, UrlPrefix], ...]:
     """Parse `callback_rewrites`, the longest path first; `ValueError` for a wrong entry."""
-    seen: dict[UrlPrefix, str] = {}
+    keys: dict[UrlPrefix, str] = {}
     for key in table:
-        other = seen.setdefault(parse_url_prefix(key), key)
+        other = keys.setdefault(parse_url_prefix(key), key)
         if other != key:
             raise ValueError(f"{other} and {key} are the same address; keep one of them")
-    pairs = [(old, parse_url_prefix(table[key])) for old, key in seen.items()]
-    return tuple(sorted(pairs, key=_longest_first))
+    pairs = [(old, parse_url_prefix(table[key])) for old, key in keys.items()]
+    return tuple(sorted(pairs, key=lambda pair: -len(pair[0].path)))
 
 
 @cached_by_text(maxsize=1024)
@@ -326,10 +326,6 @@ class CallbackRoutes:
         if address is None or not address[2]:
             return self.headers
         return {n: value for n, value in self.headers.items() if n.lower() != "authorization"}
-
-
-def _longest_first(pair: tuple[UrlPrefix, UrlPrefix]) -> int:
-    return -len(pair[0].path)
 
 
 def _normalized(scheme: str, host: str) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 Source: delivery.1, delivery.2, D27, D29, D30.
 
-`callbacks/receiver_checks.py` says what is sent and judges the responses.
+`callbacks/receiver_checks.py` defines what is sent and judges the responses.
 
 A receiver may ask the gateway for the status of a payment before it believes a callback. So the
 payment of each sample is made first (`SamplePayments`). The payment of a forged callback fails,
@@ -12,9 +12,9 @@ The samples go where callbacks may go (the setting `callback_hosts`), by the sam
 same additional headers, signed with the key of a client of mode S.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, NamedTuple, Protocol
 
@@ -32,7 +32,7 @@ from sandbox_sim.callbacks.receiver_checks import (
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.ports import CallbackSender, Clock, Ids, Store, Unit
 from sandbox_sim.records.behaviour import Behaviour
-from sandbox_sim.records.callbacks import CallbackRecord, Profile, ReceiverResponse
+from sandbox_sim.records.callbacks import CallbackRecord, Profile
 from sandbox_sim.records.transactions import TransactionRecord
 from sandbox_sim.values.clients import Client, ServiceMode
 
@@ -40,15 +40,15 @@ from sandbox_sim.values.clients import Client, ServiceMode
 # database column of any receiver.
 _ID_DIGITS: Final = 12
 
-# The service of the samples, unless another is asked for or the client may not use it. It is reset
-# at the end, so it is a number that users do not take by chance.
-OWN_SERVICE: Final = 823_300_000
+# The service of the samples, unless another is requested or the client may not use this one. It is
+# reset at the end, so it is a number that users do not choose by chance.
+SAMPLE_SERVICE: Final = 823_300_000
 
 
-def service_of_samples(client: Client, asked: int | None) -> int:
-    """The service of the samples: the one asked for, or one that only the doctor uses."""
-    if asked is not None or client.may_use(OWN_SERVICE):
-        return asked or OWN_SERVICE
+def sample_service(client: Client, requested: int | None) -> int:
+    """The service of the samples: the requested one, or one that only the doctor uses."""
+    if requested is not None or client.may_use(SAMPLE_SERVICE):
+        return requested or SAMPLE_SERVICE
     return min(client.service_ids or ())
 
 
@@ -57,7 +57,7 @@ class Receiver(NamedTuple):
 
     secret_key: signs the callbacks; None if they are not signed.
     timeout: real time for one callback.
-    judged: the profiles that it must take; what is wrong with another one is a note. None: all.
+    judged: the profiles that it must accept; what is wrong with another one is a note. None: all.
     service_id: the service of the payments.
     """
 
@@ -66,7 +66,7 @@ class Receiver(NamedTuple):
     profiles: tuple[Profile, ...] = tuple(Profile)
     timeout: timedelta = Behaviour().schedule.timeout
     judged: frozenset[Profile] | None = None
-    service_id: int = OWN_SERVICE
+    service_id: int = SAMPLE_SERVICE
 
     @classmethod
     def configured_for(
@@ -76,7 +76,7 @@ class Receiver(NamedTuple):
         configured: Profile,
         timeout: timedelta,
         only: Sequence[Profile] = (),
-        service_id: int = OWN_SERVICE,
+        service_id: int = SAMPLE_SERVICE,
     ) -> "Receiver":
         """A receiver that must take the profile it is configured for; the others get notes.
 
@@ -85,8 +85,8 @@ class Receiver(NamedTuple):
         sent = tuple(dict.fromkeys(only or (configured, *Profile)))
         return cls(url, secret_key, sent, timeout, frozenset(only or (configured,)), service_id)
 
-    def judges(self, profile: Profile | None) -> bool:
-        """Whether the receiver must take this profile; None: the check is about all profiles."""
+    def must_accept(self, profile: Profile | None) -> bool:
+        """Whether the receiver must accept this profile; None: the check is about all profiles."""
         return profile is None or self.judged is None or profile in self.judged
 
 
@@ -119,62 +119,65 @@ class Doctor:
     ids: Ids
     orders: Orders | None = None
     payments: SamplePayments | None = None
+    routes: CallbackRoutes = field(default_factory=CallbackRoutes)
 
     async def examine(self, receiver: Receiver) -> AsyncIterator[Finding]:
         """Yields the findings one by one; skips the rest if the receiver cannot be reached."""
         async for finding in self._examine(receiver):
-            judged = receiver.judges(finding.profile)
-            yield finding if judged else receiver_checks.noted(finding)
+            judged = receiver.must_accept(finding.profile)
+            yield finding if judged else receiver_checks.as_note(finding)
 
     async def _examine(self, receiver: Receiver) -> AsyncIterator[Finding]:
-        opening = await self._open(receiver, receiver.profiles[0])
-        connection = _connection(opening)
-        for finding in connection:
+        first_exchange = await self._send_first(receiver, receiver.profiles[0])
+        connection_findings = _assess_connection(first_exchange)
+        for finding in connection_findings:
             yield finding
-        if any(finding.assessment.verdict is Verdict.WRONG for finding in connection):
+        if any(finding.assessment.verdict is Verdict.WRONG for finding in connection_findings):
             for check in (receiver_checks.FIRST_CHECK, *receiver_checks.FURTHER_CHECKS):
                 yield receiver_checks.skipped(check, receiver_checks.NO_CALLBACK_ARRIVED)
             return
         firsts: list[CallbackExchange] = []
         for profile in receiver.profiles:
-            first = opening if not firsts else await self._open(receiver, profile)
+            first = first_exchange if not firsts else await self._send_first(receiver, profile)
             firsts.append(first)
-            yield _finding(receiver_checks.FIRST_CHECK, receiver, first, first)
-        async for finding in self._ask(_paid, firsts):
+            yield _finding_of(receiver_checks.FIRST_CHECK, receiver, first, first)
+        async for finding in self._check_orders(_check_paid, firsts):
             yield finding
         for check in receiver_checks.FURTHER_CHECKS:
-            async for finding in self._follow_all(check, receiver, firsts):
+            async for finding in self._run_check_for_all(check, receiver, firsts):
                 yield finding
 
-    async def _follow_all(
+    async def _run_check_for_all(
         self, check: Check, receiver: Receiver, firsts: Sequence[CallbackExchange]
     ) -> AsyncIterator[Finding]:
-        """One more check of each profile, and after a failed payment whether its order is paid."""
+        """Run one more check of each profile; after failed payments also check their orders."""
         exchanges: list[CallbackExchange] = []
         for first in firsts:
-            finding = await self._follow(check, receiver, first)
+            finding = await self._run_check(check, receiver, first)
             exchanges += [finding.exchange] if finding.exchange is not None else []
             yield finding
         if check.name == receiver_checks.FAILED:
-            async for finding in self._ask(_not_paid, exchanges):
+            async for finding in self._check_orders(_check_not_paid, exchanges):
                 yield finding
 
-    async def _ask(
+    async def _check_orders(
         self,
-        question: Callable[[Orders, CallbackExchange], Awaitable[Finding]],
+        check: Callable[[Orders, CallbackExchange], Awaitable[Finding]],
         exchanges: Sequence[CallbackExchange],
     ) -> AsyncIterator[Finding]:
-        """Ask about the orders of these callbacks, where `orders` is given."""
+        """Check the orders of these callbacks, where `orders` is given."""
         for exchange in exchanges:
             if self.orders is not None and exchange.response.acknowledges:
-                yield await question(self.orders, exchange)
+                yield await check(self.orders, exchange)
 
-    async def _open(self, receiver: Receiver, profile: Profile) -> CallbackExchange:
+    async def _send_first(self, receiver: Receiver, profile: Profile) -> CallbackExchange:
         callback = await self._prepare(receiver_checks.FIRST_CHECK, receiver, profile)
         return await self._send(callback, receiver.timeout)
 
-    async def _follow(self, check: Check, receiver: Receiver, first: CallbackExchange) -> Finding:
-        """One more check of a profile; skipped if its result would say nothing."""
+    async def _run_check(
+        self, check: Check, receiver: Receiver, first: CallbackExchange
+    ) -> Finding:
+        """Run one more check of a profile; skip it if its result would not be meaningful."""
         profile = first.callback.profile
         if check.forge and receiver.secret_key is None:
             return receiver_checks.skipped(check, receiver_checks.SIGNING_OFF, profile)
@@ -184,15 +187,15 @@ class Doctor:
         if not check.again:
             callback = await self._prepare(check, receiver, profile)
         exchange = await self._send(callback, receiver.timeout)
-        return _finding(check, receiver, exchange, first)
+        return _finding_of(check, receiver, exchange, first)
 
     async def _prepare(self, check: Check, receiver: Receiver, profile: Profile) -> CallbackRecord:
         """The callback of a new sample, after its payment was made and its order created."""
         sample = self._sample(receiver, profile)
         if self.payments is not None:
             ended = sample.transaction.moved(check.payment_ends, sample.at)
-            made = (await self.payments.make(ended)).network_transaction_id
-            transaction = sample.transaction._replace(network_transaction_id=made)
+            network_id = (await self.payments.make(ended)).network_transaction_id
+            transaction = sample.transaction._replace(network_transaction_id=network_id)
             sample = sample._replace(transaction=transaction)
         callback = check.make(sample)
         if self.orders is not None:
@@ -200,8 +203,9 @@ class Doctor:
         return callback
 
     async def _send(self, callback: CallbackRecord, timeout: timedelta) -> CallbackExchange:
-        body = callback.body.encode()
-        response = await self.sender.send(callback.address, callback.headers, body, timeout)
+        target = self.routes.target(callback.address)
+        headers = {**self.routes.headers_to(target), **callback.headers}
+        response = await self.sender.send(target, headers, callback.body.encode(), timeout)
         return CallbackExchange(callback, response)
 
     def _sample(self, receiver: Receiver, profile: Profile) -> SampleCallback:
@@ -212,9 +216,9 @@ class Doctor:
         return SampleCallback(transaction, profile, receiver.secret_key, callback_id, now)
 
 
-def _connection(opening: CallbackExchange) -> tuple[Finding, Finding]:
+def _assess_connection(exchange: CallbackExchange) -> tuple[Finding, Finding]:
     """Whether the first exchange reached the receiver, and whether it was encrypted."""
-    receiver, response = receiver_of(opening.callback.url), opening.response
+    receiver, response = receiver_of(exchange.callback.url), exchange.response
     reached = receiver_checks.assess_connection(receiver, response)
     encrypted = Assessment(Verdict.SKIPPED, receiver_checks.NO_CALLBACK_ARRIVED)
     if reached.verdict is Verdict.OK:
@@ -222,47 +226,46 @@ def _connection(opening: CallbackExchange) -> tuple[Finding, Finding]:
     return Finding("reachable", reached), Finding("tls", encrypted)
 
 
-def _finding(
+def _finding_of(
     check: Check, receiver: Receiver, exchange: CallbackExchange, first: CallbackExchange
 ) -> Finding:
     assessment = check.judge(CheckInput(exchange.response, first.response, receiver.timeout))
     return Finding(check.name, assessment, check.sends, exchange.callback.profile, exchange)
 
 
-async def _paid(orders: Orders, exchange: CallbackExchange) -> Finding:
-    paid = await orders.becomes_paid(exchange.callback)
-    return _about_order(receiver_checks.PAID, receiver_checks.assess_paid(paid=paid), exchange)
+async def _check_paid(orders: Orders, exchange: CallbackExchange) -> Finding:
+    assessment = receiver_checks.assess_paid(paid=await orders.becomes_paid(exchange.callback))
+    return _order_finding(receiver_checks.PAID, assessment, exchange)
 
 
-async def _not_paid(orders: Orders, exchange: CallbackExchange) -> Finding:
-    paid = await orders.is_paid(exchange.callback)
-    assessment = receiver_checks.assess_unpaid(paid=paid)
-    return _about_order(receiver_checks.NOT_PAID, assessment, exchange)
+async def _check_not_paid(orders: Orders, exchange: CallbackExchange) -> Finding:
+    assessment = receiver_checks.assess_unpaid(paid=await orders.is_paid(exchange.callback))
+    return _order_finding(receiver_checks.NOT_PAID, assessment, exchange)
 
 
-def _about_order(check: str, assessment: Assessment, exchange: CallbackExchange) -> Finding:
+def _order_finding(check: str, assessment: Assessment, exchange: CallbackExchange) -> Finding:
     sends = "a successful payment" if check == receiver_checks.PAID else "a failed payment"
     return Finding(check, assessment, sends, exchange.callback.profile, exchange)
 
 
 # Seconds of real time for all samples together.
-LONGEST_S: Final = 120.0
+TIME_LIMIT_S: Final = 120.0
 
 
-class Examined(NamedTuple):
+class Examination(NamedTuple):
     """A receiver, whose key signed the samples, and the findings.
 
-    owner: a client key; None where callbacks are not signed.
+    signed_with: a client key; None where callbacks are not signed.
     complete: whether all checks were made before the time was over.
     """
 
     receiver: Receiver
-    owner: str | None
+    signed_with: str | None
     findings: Sequence[Finding]
     complete: bool
 
 
-class Addressee(NamedTuple):
+class ReceiverAddress(NamedTuple):
     """The address of a receiver with its secrets, and the service whose callbacks it gets."""
 
     url: str
@@ -283,46 +286,47 @@ class ReceiverExamination:
 
     def __post_init__(self) -> None:
         self._payments = _StoredPayments(self.store)
-        routed = _RoutedSender(self.sender, self.routes)
-        self._doctor = Doctor(routed, self.clock, self.ids, payments=self._payments)
+        self._doctor = Doctor(
+            self.sender, self.clock, self.ids, payments=self._payments, routes=self.routes
+        )
 
-    async def receiver_of(self, callback_id: str) -> Addressee | None:
+    async def address_of(self, callback_id: str) -> ReceiverAddress | None:
         """Where a callback goes, and its service; None where there is no such callback."""
         callback = await self.store.run(lambda unit: unit.callback(None, callback_id))
-        return None if callback is None else Addressee(callback.address, callback.service_id)
+        return None if callback is None else ReceiverAddress(callback.address, callback.service_id)
 
     async def examine(
         self, url: str, service_id: int | None, profiles: Sequence[Profile]
-    ) -> Examined | None:
+    ) -> Examination | None:
         """Examine a receiver; None where no client of mode S may use the service.
 
         service_id: the service of the samples, whose key signs them; None for a service of the
         first client. profiles: the only ones to send; if empty, all are sent, and the one of the
         configuration is judged.
         """
-        client = next((each for each in self.clients if _fits(each, service_id)), None)
+        client = next((each for each in self.clients if _can_sign_samples(each, service_id)), None)
         if client is None:
             return None
         behaviour = self.behaviour.present
         settings, timeout = behaviour.callbacks, behaviour.schedule.timeout
         configured, key = settings.profile_of(url, client), settings.key_of(client)
-        service = service_of_samples(client, service_id)
+        service = sample_service(client, service_id)
         receiver = Receiver.configured_for(url, key, configured, timeout, profiles, service)
         findings: list[Finding] = []
         complete = False
         try:
             with suppress(TimeoutError):
-                async with self.clock.timeout(LONGEST_S):
+                async with self.clock.timeout(TIME_LIMIT_S):
                     async for finding in self._doctor.examine(receiver):
                         findings.append(finding)  # noqa: PERF401 -- those before the end are kept
                     complete = True
         finally:
             await self._payments.delete()
-        owner = client.client_key if key is not None else None
-        return Examined(receiver, owner, findings, complete)
+        signed_with = client.client_key if key is not None else None
+        return Examination(receiver, signed_with, findings, complete)
 
 
-def _fits(client: Client, service_id: int | None) -> bool:
+def _can_sign_samples(client: Client, service_id: int | None) -> bool:
     may_use = service_id is None or client.may_use(service_id)
     return may_use and client.mode is ServiceMode.SANDBOX
 
@@ -332,42 +336,21 @@ class _StoredPayments:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._made: list[TransactionRecord] = []
+        self._saved: list[TransactionRecord] = []
 
     async def make(self, transaction: TransactionRecord) -> TransactionRecord:
         """Save the payment, without the secrets of its addresses."""
         saved = transaction._replace(callback_target=None)
         await self._store.run(lambda unit: unit.add_transaction(saved))
-        self._made.append(saved)
+        self._saved.append(saved)
         return transaction
 
     async def delete(self) -> None:
         """Delete the payments that were made, so that no list shows them."""
 
         async def work(unit: Unit) -> None:
-            for transaction in self._made:
+            for transaction in self._saved:
                 await unit.delete_transaction(transaction)
 
         await self._store.run(work)
-        self._made.clear()
-
-
-class _RoutedSender:
-    """Sends samples by the settings `callback_rewrites` and `callback_headers`."""
-
-    def __init__(self, sender: CallbackSender, routes: CallbackRoutes) -> None:
-        self._sender = sender
-        self._routes = routes
-
-    async def send(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        timeout: timedelta,
-        on_status: Callable[[], None] = lambda: None,
-    ) -> ReceiverResponse:
-        """Send one sample to its target."""
-        target = self._routes.target(url)
-        merged = {**self._routes.headers_to(target), **headers}
-        return await self._sender.send(target, merged, body, timeout, on_status)
+        self._saved.clear()

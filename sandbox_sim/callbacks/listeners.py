@@ -18,11 +18,11 @@ from sandbox_sim.records.callbacks import CallbackRecord, FailureKind, ReceiverR
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.redaction import redact_text
 
-_GONE = "the listener that it was forwarded to disconnected before it answered"
+_DISCONNECTED = "the listener that it was forwarded to disconnected before it answered"
 
 
 class ForwardedCallback(NamedTuple):
-    """A callback on its way to a listener. number: which one it is of this listener.
+    """A callback for a listener. number: counts the callbacks of this listener.
 
     url: where it goes without a listener, with secrets masked.
     """
@@ -46,9 +46,9 @@ class CallbackListener:
         self.address = address
         self._clock = clock
         self._count = 0
-        # Those that the program has not taken yet; an attempt that is over takes its own out.
+        # The callbacks that the program has not taken yet, without those whose attempt has ended.
         self._waiting: dict[int, ForwardedCallback] = {}
-        self._any = asyncio.Event()
+        self._wake = asyncio.Event()
         self._answers: dict[int, asyncio.Future[ReceiverResponse]] = {}
 
     async def send(
@@ -68,7 +68,7 @@ class CallbackListener:
         self._waiting[number] = ForwardedCallback(
             number, redact_text(url), headers, body.decode(), limit_s
         )
-        self._any.set()
+        self._wake.set()
         try:
             async with self._clock.timeout(limit_s):
                 response = await answer
@@ -81,11 +81,11 @@ class CallbackListener:
         on_status()
         return response._replace(duration_ms=round((self._clock.monotonic() - started) * 1000))
 
-    async def next(self, at_most_s: float) -> ForwardedCallback | None:
+    async def next(self, timeout_s: float) -> ForwardedCallback | None:
         """The next callback; None if none comes within this real time, or the server stops."""
         if not self._waiting:
-            self._any.clear()
-            await self._clock.wait_at_most(self._any, at_most_s)
+            self._wake.clear()
+            await self._clock.wait_at_most(self._wake, timeout_s)
         oldest = next(iter(self._waiting), None)
         return None if oldest is None else self._waiting.pop(oldest)
 
@@ -100,8 +100,8 @@ class CallbackListener:
     def end(self) -> None:
         """End the attempts that wait for an answer, and the wait for the next callback."""
         for number in self._answers:
-            self.answer(number, ReceiverResponse(None, "", 0, _GONE, FailureKind.EXCHANGE))
-        self._any.set()
+            self.answer(number, ReceiverResponse(None, "", 0, _DISCONNECTED, FailureKind.EXCHANGE))
+        self._wake.set()
 
 
 class CallbackListeners:
@@ -124,21 +124,17 @@ class CallbackListeners:
         del self.connected[listener.name]
         listener.end()
 
-    def named(self, name: str) -> CallbackListener | None:
-        """The listener of this name; None if it has gone."""
-        return self.connected.get(name)
-
-    def of(self, callback: CallbackRecord) -> CallbackListener | None:
+    def for_callback(self, callback: CallbackRecord) -> CallbackListener | None:
         """The listener that takes a callback; None if it goes to its receiver."""
         if callback.mode is not ServiceMode.SANDBOX:
             return None
-        of_all = None
+        for_all_services = None
         for listener in reversed(self.connected.values()):
             if listener.service_id == callback.service_id:
                 return listener
             if listener.service_id is None:
-                of_all = of_all or listener
-        return of_all
+                for_all_services = for_all_services or listener
+        return for_all_services
 
     def close(self) -> None:
         """End every listener: the server stops."""

@@ -139,19 +139,15 @@ def expect_refusal(remedy: str) -> Judge:
 
 def assess_connection(receiver: str, response: ReceiverResponse) -> Assessment:
     """Whether the first callback reached `receiver`, given as scheme, host and port."""
-    if response.status_code is None and response.failure_kind in _NOT_REACHED:
-        return Assessment(
-            Verdict.WRONG, response.problem or "", _NOT_REACHED[response.failure_kind]
-        )
+    if response.status_code is None and (remedy := _NOT_REACHED.get(response.failure_kind)):
+        return Assessment(Verdict.WRONG, response.problem or "", remedy)
     return Assessment(Verdict.OK, f"{receiver} takes connections")
 
 
 def assess_encryption(receiver: str, response: ReceiverResponse) -> Assessment:
     """Whether the connection kept others from reading or changing the callback."""
-    if response.failure_kind in _NOT_TRUSTED:
-        return Assessment(
-            Verdict.WRONG, response.problem or "", _NOT_TRUSTED[response.failure_kind]
-        )
+    if remedy := _NOT_TRUSTED.get(response.failure_kind):
+        return Assessment(Verdict.WRONG, response.problem or "", remedy)
     if receiver.startswith("https:"):
         return Assessment(Verdict.OK, "the certificate is accepted")
     if is_loopback(urlsplit(receiver).hostname or ""):
@@ -181,7 +177,7 @@ CHECK_SIGNATURE: Final = (
     "and answer 401 where they differ."
 )
 
-WANT_SIGNATURE: Final = (
+REQUIRE_SIGNATURE: Final = (
     f"Answer 401 to a callback without {SIGNATURE_HEADER}: anyone who knows the address can send "
     "one."
 )
@@ -340,7 +336,7 @@ def reference_of(callback: CallbackRecord) -> str:
     return callback.transaction_id
 
 
-def noted(finding: Finding) -> Finding:
+def as_note(finding: Finding) -> Finding:
     """The finding about a profile that the gateway does not send: nothing of it is wrong."""
     if finding.assessment.verdict not in {Verdict.WRONG, Verdict.WARNING}:
         return finding
@@ -373,12 +369,12 @@ def unsigned(sample: SampleCallback) -> CallbackRecord:
     return sample._replace(secret_key=None).ended(Status.SUCCESSFUL)
 
 
-def signed_by_another(sample: SampleCallback) -> CallbackRecord:
+def signed_with_other_key(sample: SampleCallback) -> CallbackRecord:
     """A forged callback that is signed with another key."""
     return sample._replace(secret_key=f"not {sample.secret_key}").ended(Status.SUCCESSFUL)
 
 
-def tampered(sample: SampleCallback) -> CallbackRecord:
+def with_changed_body(sample: SampleCallback) -> CallbackRecord:
     """A failed payment whose body was changed to a success on the way."""
     return sample.ended(Status.FAILED)._replace(body=sample.ended(Status.SUCCESSFUL).body)
 
@@ -399,11 +395,11 @@ FURTHER_CHECKS: Final = (
     Check(FAILED, "a failed payment", assess_acknowledgement, Status.FAILED),
     Check("cancelled", "a cancelled payment", assess_acknowledgement, Status.CANCELLED),
     Check("no_signature", f"a successful payment without {SIGNATURE_HEADER}",
-          expect_refusal(WANT_SIGNATURE), Status.FAILED, forge=unsigned),
+          expect_refusal(REQUIRE_SIGNATURE), Status.FAILED, forge=unsigned),
     Check("wrong_signature", "a successful payment, signed with another key",
-          expect_refusal(CHECK_SIGNATURE), Status.FAILED, forge=signed_by_another),
+          expect_refusal(CHECK_SIGNATURE), Status.FAILED, forge=signed_with_other_key),
     Check("changed_body", "a failed payment made successful, with the signature of the failed one",
-          expect_refusal(CHECK_SIGNATURE), Status.FAILED, forge=tampered),
+          expect_refusal(CHECK_SIGNATURE), Status.FAILED, forge=with_changed_body),
 )  # fmt: skip
 
 
@@ -430,7 +426,7 @@ class ResponseView(TypedDict):
     problem: Annotated[str | None, "why there was no answer; else null"]
 
 
-_sent, _came = viewer(SampleView), viewer(ResponseView)
+_sample_view, _response_view = viewer(SampleView), viewer(ResponseView)
 
 
 class CheckView(TypedDict):
@@ -462,22 +458,24 @@ class ReceiverReport(TypedDict):
     checks: Annotated[list[CheckView], "in the order in which they were made"]
 
 
-def shown(receiver: "Receiver", owner: str | None, findings: Sequence[Finding]) -> ReceiverReport:
-    """The report. owner: whose key signed the callbacks; None if they were not signed."""
+def shown(
+    receiver: "Receiver", signed_with: str | None, findings: Sequence[Finding]
+) -> ReceiverReport:
+    """The report. signed_with: whose key signed the callbacks; None if they were not signed."""
     verdicts = [finding.assessment.verdict for finding in findings]
     return {
         "url": redact_text(receiver.url),
         "profiles": list(receiver.profiles),
-        "judged": [each for each in receiver.profiles if receiver.judges(each)],
-        "signed_with": owner,
+        "judged": [each for each in receiver.profiles if receiver.must_accept(each)],
+        "signed_with": signed_with,
         "timeout_s": receiver.timeout.total_seconds(),
         "healthy": Verdict.WRONG not in verdicts,
         "counts": {verdict.value: verdicts.count(verdict) for verdict in Verdict},
-        "checks": [_check(finding) for finding in findings],
+        "checks": [_check_view(finding) for finding in findings],
     }
 
 
-def _check(finding: Finding) -> CheckView:
+def _check_view(finding: Finding) -> CheckView:
     verdict, says, remedy = finding.assessment
     exchange = finding.exchange
     return {
@@ -486,6 +484,6 @@ def _check(finding: Finding) -> CheckView:
         "verdict": verdict,
         "says": says,
         "remedy": remedy or None,
-        "sent": exchange and _sent(exchange.callback, what=finding.sends),
-        "came": exchange and _came(exchange.response),
+        "sent": exchange and _sample_view(exchange.callback, what=finding.sends),
+        "came": exchange and _response_view(exchange.response),
     }

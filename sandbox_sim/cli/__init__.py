@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from sandbox_sim import __version__, imported
+from sandbox_sim import __version__, import_without_gc
 
 INTERRUPTED: Final = 130
 _DEFAULT_ENDPOINT: Final = "http://127.0.0.1:8233"
@@ -58,7 +58,7 @@ class _Commands(click.Group):
         """Import and return the command of this name."""
         if cmd_name not in _MODULES:
             return None
-        module = imported(f"{__name__}.{_MODULES[cmd_name]}")
+        module = import_without_gc(f"{__name__}.{_MODULES[cmd_name]}")
         command: click.Command = getattr(module, cmd_name)
         own = [each for each in self.params if isinstance(each, click.Option)]
         _add_options(command, cmd_name, [each for each in own if each.expose_value])

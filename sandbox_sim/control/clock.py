@@ -17,9 +17,9 @@ from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.values.timestamps import iso
 
 # How many jobs one unit of work looks at, and how many records are listed.
-_IN_ONE_UNIT: Final = 500
+_JOBS_PER_UNIT: Final = 500
 
-_LISTED: Final = 20
+_MAX_LISTED: Final = 20
 
 
 class ClockCannotGoBack(ValueError):
@@ -39,11 +39,11 @@ async def refuse_if_records_wait(store: Store, clock: Clock) -> None:
     machine = clock.machine_now()
     jobs = await store.run(lambda unit: unit.jobs_after(machine))
     later: list[LaterRecord] = []
-    for first in range(0, len(jobs), _IN_ONE_UNIT):
-        some = jobs[first : first + _IN_ONE_UNIT]
-        found = await store.run(partial(_created_after, machine, some))
-        later += [each for each in found if each not in later]
-        if len(later) > _LISTED:
+    for start in range(0, len(jobs), _JOBS_PER_UNIT):
+        batch = jobs[start : start + _JOBS_PER_UNIT]
+        records = await store.run(partial(_created_after, machine, batch))
+        later += [each for each in records if each not in later]
+        if len(later) > _MAX_LISTED:
             break
     if later:
         raise ClockCannotGoBack(_refusal(later, clock.now(), machine))
@@ -77,17 +77,17 @@ async def _record_of(unit: Unit, job: Job) -> LaterRecord | None:
 
 
 def _refusal(later: Sequence[LaterRecord], now: datetime, machine: datetime) -> str:
-    head = (
+    beginning = (
         f"gateway time is {iso(now)} and cannot go back to the machine's time, {iso(machine)}: "
         "these were created later than that and still wait"
     )
     hint = "advance the clock until they are done, or delete them with reset"
     lines = [
         f"  {each.description} of service {each.service_id}, created {iso(each.created_at)}"
-        for each in later[:_LISTED]
+        for each in later[:_MAX_LISTED]
     ]
-    lines += ["  and more"] if len(later) > _LISTED else []
-    return "\n".join([head, *lines, hint])
+    lines += ["  and more"] if len(later) > _MAX_LISTED else []
+    return "\n".join([beginning, *lines, hint])
 
 
 class ClockControl:
@@ -100,18 +100,18 @@ class ClockControl:
         self._store = store
         self._clock = clock
         self._jobs = jobs
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._advancing = False
-        store.watch_topic(Topic.CLOCK, self._follow)
+        store.watch_topic(Topic.CLOCK, self._reload)
 
     async def start(self) -> None:
         """Load the saved state and announce it: the server that saved it may have died before."""
-        await self._follow()
+        await self._reload()
         await self._store.run(lambda unit: unit.announce(Topic.CLOCK))
 
     async def advance(self, by: timedelta) -> Sequence[Job]:
         """Move the clock on; returns the jobs that ran meanwhile, in order."""
-        async with self._one_at_a_time:
+        async with self._lock:
             self._advancing = True
             try:
                 return await self._jobs.advance(by)
@@ -120,7 +120,7 @@ class ClockControl:
 
     async def step(self) -> bool:
         """Move the clock to the next due time, as `Scheduler.step` does."""
-        async with self._one_at_a_time:
+        async with self._lock:
             return await self._jobs.step()
 
     async def set_to(self, state: ClockState) -> None:
@@ -150,24 +150,24 @@ class ClockControl:
 
         check: raises if the clock must stay as it is; no other change happens meanwhile.
         """
-        async with self._one_at_a_time:
+        async with self._lock:
             if check is not None:
                 await check()
             before = self._clock.state
             change()
             state = self._clock.state
 
-            async def keep(unit: Unit) -> None:
+            async def save(unit: Unit) -> None:
                 await unit.save_clock(state)
                 await unit.announce(Topic.CLOCK)
 
             try:
-                await self._store.run(keep)
+                await self._store.run(save)
             except StoreError:
                 self._clock.set_to(before)
                 raise
 
-    async def _follow(self) -> None:
+    async def _reload(self) -> None:
         """Load the saved state, unless the clock advances here: then that state is its target."""
         state = await self._store.run(lambda unit: unit.clock())
         if state is not None and not self._advancing:

@@ -40,7 +40,7 @@ class ManualActions:
     deliveries: CallbackDispatcher
 
     async def settle(
-        self, service_id: int, network_transaction_id: str, to: Status
+        self, service_id: int, network_transaction_id: str, status: Status
     ) -> Settled | None:
         """End a pending transaction in this status, with its callback (D31)."""
 
@@ -50,7 +50,7 @@ class ManualActions:
                 return None if transaction is None else Settled(transaction, was_pending=False)
             now = self.clock.now()
             by_hand = transaction._replace(by_hand=True)
-            decided = await self.settlement.conclude(unit, by_hand, to, now)
+            decided = await self.settlement.conclude(unit, by_hand, status, now)
             return Settled(decided, was_pending=True)
 
         return await self.store.run(work)
@@ -81,16 +81,16 @@ class ManualActions:
             callback = await unit.callback(None, callback_id)
             if callback is None:
                 return None
-            again = callback.to_resend(url)
-            await unit.save_callback(again)
-            await unit.add_job(again.delivery_job(self.clock.now()))
-            return again
+            resent = callback.to_resend(url)
+            await unit.save_callback(resent)
+            await unit.add_job(resent.delivery_job(self.clock.now()))
+            return resent
 
         return await self.store.run(work)
 
 
 # How many callbacks one unit of work changes; other work runs between two of them.
-IN_ONE_UNIT: Final = 500
+CALLBACKS_PER_UNIT: Final = 500
 
 
 class Retried(NamedTuple):
@@ -142,18 +142,18 @@ class CallbackRetries:
         found = await self._records.find(CALLBACKS, match, limit=sys.maxsize)
         ids = [str(record["id"]) for record in found.records]
         retried: list[CallbackRecord] = []
-        for first in range(0, len(ids), IN_ONE_UNIT):
-            some = ids[first : first + IN_ONE_UNIT]
-            retried += await self._store.run(partial(self._bring_forward, callback_ids=some))
+        for start in range(0, len(ids), CALLBACKS_PER_UNIT):
+            batch = ids[start : start + CALLBACKS_PER_UNIT]
+            retried += await self._store.run(partial(self._bring_forward, callback_ids=batch))
         return retried
 
     async def _bring_forward(
         self, unit: Unit, callback_ids: Sequence[str]
     ) -> Sequence[CallbackRecord]:
         now = self._clock.now()
-        forward = frozenset(await unit.bring_forward(callback_ids, now))
+        brought_forward = frozenset(await unit.bring_forward(callback_ids, now))
         retried: list[CallbackRecord] = []
-        for callback_id in filter(forward.__contains__, callback_ids):
+        for callback_id in filter(brought_forward.__contains__, callback_ids):
             callback = await unit.callback(None, callback_id)
             if callback is not None and callback.state.is_waiting:
                 retried.append(callback.next_attempt(now))
@@ -187,12 +187,12 @@ class Snapshots:
 
         Attempts at callbacks that are running are cancelled and not recorded.
         """
-        every = await self.store.run(lambda unit: unit.snapshots())
-        kept = next((each for each in every if each.name == name), None)
-        if kept is None:
+        snapshots = await self.store.run(lambda unit: unit.snapshots())
+        snapshot = next((each for each in snapshots if each.name == name), None)
+        if snapshot is None:
             return None
         await self.journal.save()
-        await self.deliveries.abandon(kept.service_id)
+        await self.deliveries.abandon(snapshot.service_id)
         now = self.clock.now()
 
         async def work(unit: Unit) -> Snapshot | None:
@@ -212,6 +212,6 @@ class Snapshots:
 
         Raises `UnknownAfter`.
         """
-        every = await self.store.run(lambda unit: unit.snapshots())
-        asked = [each for each in every if listing.service_id in {None, each.service_id}]
-        return page_of_all(asked, listing, attrgetter("name"))
+        snapshots = await self.store.run(lambda unit: unit.snapshots())
+        listed = [each for each in snapshots if listing.service_id in {None, each.service_id}]
+        return page_of_all(listed, listing, attrgetter("name"))

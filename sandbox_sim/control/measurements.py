@@ -19,14 +19,14 @@ from sandbox_sim.production.network_overview import (
 )
 from sandbox_sim.records.callbacks import DeliveryState
 
-MOST_FAILING: Final = 1_000
+MAX_FAILING: Final = 1_000
 
 
 class StoreMeasurement(NamedTuple):
     """The counts of the store, and how long reading them took.
 
     late_s: how long the earliest unclaimed job is overdue, in seconds of gateway time.
-    failing: how many jobs failed three times or more; `MOST_FAILING` at most.
+    failing: how many jobs failed three times or more; `MAX_FAILING` at most.
     duration_s: of the reads, in real time.
     """
 
@@ -80,5 +80,5 @@ class Metering:
     async def _read(self, unit: Unit) -> tuple[float, int, StoredCounts]:
         due = await unit.next_due()
         late_s = 0.0 if due is None else (self.clock.now() - due).total_seconds()
-        failing = len(await unit.failed_jobs(MOST_FAILING))
+        failing = len(await unit.failed_jobs(MAX_FAILING))
         return max(late_s, 0.0), failing, await stored_counts(unit)

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sandbox_sim.control.journal import Journal
-from sandbox_sim.events.waits import Awaited, Shown, Subject, Waiters, WaitResult
+from sandbox_sim.events.waits import Shown, Subject, WaitCondition, Waiters, WaitResult
 from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.records import callbacks, inbox, journal, messages, transactions
 from sandbox_sim.records.events import EventType
@@ -43,65 +43,65 @@ if TYPE_CHECKING:  # serve starts faster without what only production needs
 
 
 # How many records one unit of work reads before other tasks run. The number doubles while a unit
-# takes less than `_SHORT_S` of real time, and is halved if it takes longer than `_LONG_S`.
-AT_ONCE: Final = 500
+# takes less than `_FAST_READ_S` of real time, and is halved if it takes longer than `_SLOW_READ_S`.
+PAGE_SIZE: Final = 500
 
-_MOST_AT_ONCE: Final = 16_000
+_MAX_PAGE_SIZE: Final = 16_000
 
-_SHORT_S: Final = 0.004
+_FAST_READ_S: Final = 0.004
 
-_LONG_S: Final = 0.012
+_SLOW_READ_S: Final = 0.012
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RecordKind:
     """One kind of record: how a page of it is read, shown, and named.
 
-    plural: its name in paths and answers. view: the `TypedDict` of one in answers.
-    shown: the record as the control API shows it at a time.
-    name: the field with the id of a record.
+    plural: its name in paths and answers. view: the `TypedDict` of a record in answers.
+    list_page: reads a page of the records. shown: the record as the control API shows it at a time.
+    id_field: the field with the id of a record.
     plain: the attributes that are shown unchanged and never change, the most selective first. By
     them a search skips most records without the cost of showing them.
     indexed: those of `plain` by which databases find records without reading others.
     values: the fields that have a fixed set of values.
-    inbox: the name of the inbox, if the records are of one.
-    phone: the field with a phone number in the 233 form.
-    time: the attribute with the time at which a record began.
+    inbox: the name of the inbox, if the records are the messages of one.
+    phone_field: the field with a phone number in the 233 form.
+    time_field: the attribute with the time at which a record began.
     """
 
     type: EventType
     plural: str
     view: Any
-    listed: Callable[[Unit, Listing], Awaitable[Sequence[Any]]]
+    list_page: Callable[[Unit, Listing], Awaitable[Sequence[Any]]]
     shown: Callable[[Any, datetime], Shown]
-    name: str
+    id_field: str
     plain: tuple[str, ...]
     indexed: tuple[str, ...] = ()
     values: Mapping[str, FieldValues] = field(default_factory=dict, hash=False)
     inbox: str | None = None
-    phone: str | None = None
-    time: str = "at"
+    phone_field: str | None = None
+    time_field: str = "at"
 
     @property
     def fields(self) -> tuple[str, ...]:
         """All fields that are shown."""
         return tuple(self.view.__annotations__)
 
-    def read(self, match: Mapping[str, object]) -> dict[str, object]:
+    def parse_match(self, match: Mapping[str, object]) -> dict[str, object]:
         """The match with words replaced by values, and a phone number in the form of the records.
 
         Raises `ImpossibleValue` if no record can match.
         """
-        read = read_match(self.values, match)
-        if self.phone is not None and isinstance(number := read.get(self.phone), str):
-            read[self.phone] = to_international(number)
+        parsed = read_match(self.values, match)
+        if self.phone_field is not None and isinstance(number := parsed.get(self.phone_field), str):
+            parsed[self.phone_field] = to_international(number)
         for name in self.plain:
-            _refuse_mistyped(name, read.get(name))
-        return read
+            _refuse_mistyped(name, parsed.get(name))
+        return parsed
 
     @property
     def match_schemas(self) -> Mapping[str, Mapping[str, object]]:
-        """The JSON schemas of the fields for which `read` refuses some values."""
+        """The JSON schemas of the fields for which `parse_match` refuses some values."""
         schemas = {name: {"type": ["null", _json_type(name)]} for name in self.plain}
         return schemas | {name: {"enum": [*each.matched]} for name, each in self.values.items()}
 
@@ -120,14 +120,14 @@ _TYPES: Final = {"integer": (int, "an integer"), "string": (str, "text")}
 
 
 def timeless(shown: Callable[[Any], Shown]) -> Callable[[Any, datetime], Shown]:
-    """`Kind.shown` of records that are shown the same at any time."""
+    """`RecordKind.shown` of records that are shown the same at any time."""
     return lambda record, _now: shown(record)
 
 
 class ShownOnce:
     """Shows each record once, however many searches look at it."""
 
-    def __init__(self, kind: Kind, now: datetime) -> None:
+    def __init__(self, kind: RecordKind, now: datetime) -> None:
         self._show = kind.shown
         self._now = now
         self._shown: dict[int, Shown] = {}
@@ -143,10 +143,10 @@ class ShownOnce:
 class MatchCollector:
     """Takes records, newest first, and keeps the first `limit` that match, as they are shown."""
 
-    def __init__(self, kind: Kind, match: Mapping[str, object], limit: int) -> None:
+    def __init__(self, kind: RecordKind, match: Mapping[str, object], limit: int) -> None:
         self.found: list[Shown] = []
         self._limit = limit
-        self._named = _named(match)
+        self._masked_variants = _masked_variants(match)
         match = redact_document(match)
         self._selective = selective_field(kind, match)
         self._accepts = compiled_match(match)
@@ -166,9 +166,9 @@ class MatchCollector:
         if self._selective is not None:
             name, value = self._selective
             candidates = [each for each in records if getattr(each, name) == value]
-        if self._named:
-            named = self._named
-            candidates = [e for e in candidates if getattr(e, "transaction_id", None) in named]
+        if self._masked_variants:
+            variants = self._masked_variants
+            candidates = [e for e in candidates if getattr(e, "transaction_id", None) in variants]
         for record in candidates:
             if self.is_full:
                 return
@@ -176,7 +176,7 @@ class MatchCollector:
                 self.found.append(each)
 
 
-def selective_field(kind: Kind, match: Mapping[str, object]) -> tuple[str, object] | None:
+def selective_field(kind: RecordKind, match: Mapping[str, object]) -> tuple[str, object] | None:
     """The attribute, with its value, that rules out most records that do not match; None if none.
 
     match: redacted. Records keep a `transaction_id` as it came, so a masked one rules out nothing.
@@ -187,28 +187,28 @@ def selective_field(kind: Kind, match: Mapping[str, object]) -> tuple[str, objec
     return next(((name, match[name]) for name in fields if name in match), None)
 
 
-def _named(match: Mapping[str, object]) -> tuple[str, ...]:
+def _masked_variants(match: Mapping[str, object]) -> tuple[str, ...]:
     """The `transaction_id` of a search as it came and as it is masked; empty if both are the same.
 
-    A search for one must not find others that look the same when they are masked.
+    A search for one must not find others that are equal when they are masked.
     """
-    named = match.get("transaction_id")
-    masked = redact_text(named) if isinstance(named, str) else named
-    return () if named == masked else (str(named), str(masked))
+    transaction_id = match.get("transaction_id")
+    masked = redact_text(transaction_id) if isinstance(transaction_id, str) else transaction_id
+    return () if transaction_id == masked else (str(transaction_id), str(masked))
 
 
-def next_size(size: int, took_s: float) -> int:
+def next_page_size(size: int, took_s: float) -> int:
     """How many records to read next, after `size` records took `took_s` seconds of real time."""
-    if took_s < _SHORT_S:
-        return min(size * 2, _MOST_AT_ONCE)
-    return max(size // 2, AT_ONCE) if took_s > _LONG_S else size
+    if took_s < _FAST_READ_S:
+        return min(size * 2, _MAX_PAGE_SIZE)
+    return max(size // 2, PAGE_SIZE) if took_s > _SLOW_READ_S else size
 
 
 # No service has a larger number, and no database takes one.
 _LARGEST_SERVICE_ID: Final = 2**63 - 1
 
 
-TRANSACTIONS: Final = Kind(
+TRANSACTIONS: Final = RecordKind(
     EventType.TRANSACTION,
     "transactions",
     transactions.TransactionView,
@@ -218,10 +218,10 @@ TRANSACTIONS: Final = Kind(
     plain=("network_transaction_id", "refund_of", "transaction_id", "service_id"),
     indexed=("network_transaction_id", "refund_of", "transaction_id"),
     values=transactions.FIELD_VALUES,
-    time="initiated_at",
+    time_field="initiated_at",
 )
 
-CALLBACKS: Final = Kind(
+CALLBACKS: Final = RecordKind(
     EventType.CALLBACK,
     "callbacks",
     callbacks.CallbackView,
@@ -231,10 +231,10 @@ CALLBACKS: Final = Kind(
     plain=("id", "network_transaction_id", "transaction_id", "service_id"),
     indexed=("id",),
     values=callbacks.FIELD_VALUES,
-    time="created_at",
+    time_field="created_at",
 )
 
-MESSAGES: Final = Kind(
+MESSAGES: Final = RecordKind(
     EventType.SMS,
     "sms",
     messages.MessageView,
@@ -244,12 +244,12 @@ MESSAGES: Final = Kind(
     plain=("processing_id", "batch_id", "customer_number", "message", "service_id"),
     indexed=("processing_id", "batch_id"),
     values=messages.FIELD_VALUES,
-    phone="customer_number",
-    time="created_at",
+    phone_field="customer_number",
+    time_field="created_at",
 )
 
 
-REQUESTS: Final = Kind(
+REQUESTS: Final = RecordKind(
     EventType.REQUEST,
     "requests",
     journal.RequestView,
@@ -271,10 +271,10 @@ REQUESTS: Final = Kind(
 )
 
 
-def inbox_of(name: str) -> Kind:
+def inbox_of(name: str) -> RecordKind:
     """The messages of an inbox."""
     name = redact_text(name)  # as it is kept
-    return Kind(
+    return RecordKind(
         EventType.INBOX,
         "messages",
         inbox.InboxMessageView,
@@ -287,7 +287,7 @@ def inbox_of(name: str) -> Kind:
     )
 
 
-class Found(NamedTuple):
+class RecordPage(NamedTuple):
     """A page of records as they are shown.
 
     next: the id after which the next page begins; None at the end.
@@ -306,86 +306,81 @@ class RecordSearch:
         self._waiters = waiters
         self._clock = clock
         # The searches of waiters that have begun. One of them reads the records for all that
-        # search the same ones, so that many waiters do not take the event loop from payments.
-        self._one_reads = asyncio.Lock()
+        # search the same ones, so that many waiters do not keep the event loop from payments.
+        self._read_lock = asyncio.Lock()
         self._searches: dict[Subject, list[MatchCollector]] = defaultdict(list)
 
     async def find(
         self,
-        kind: Kind,
+        kind: RecordKind,
         match: Mapping[str, object],
         limit: int,
         after: str | None = None,
         *,
         since: datetime | None = None,
-    ) -> Found:
+    ) -> RecordPage:
         """The newest records that match, at most `limit`, after the one with the id `after`.
 
         A masked value is found by the original and by what is shown of it.
         since: the search ends at records that began before this time; it may find some of them.
         """
-        if kind is REQUESTS:
-            await self._journal.save()
         search = MatchCollector(kind, match, limit + 1)
         await self._read(kind, _first_page(kind, match)._replace(after=after), [search], since)
         found = search.found[:limit]
-        follows = len(search.found) > limit and found
-        return Found(found, str(found[-1][kind.name]) if follows else None)
+        has_more = len(search.found) > limit and found
+        return RecordPage(found, str(found[-1][kind.id_field]) if has_more else None)
 
     async def page(
-        self, kind: Kind, match: Mapping[str, object], limit: int, after: str | None
-    ) -> Found:
-        """`find` for someone who names `after`. Raises `UnknownAfter`."""
+        self, kind: RecordKind, match: Mapping[str, object], limit: int, after: str | None
+    ) -> RecordPage:
+        """As `find`, but raises `UnknownAfter` if no record has the id `after`."""
         found = await self.find(kind, match, limit, after)
-        if after is None or found.records or await self.newest(kind, {kind.name: after}):
+        if after is None or found.records or await self.newest(kind, {kind.id_field: after}):
             return found
         raise UnknownAfter(after)
 
     async def newest(
-        self, kind: Kind, match: Mapping[str, object], *, since: datetime | None = None
+        self, kind: RecordKind, match: Mapping[str, object], *, since: datetime | None = None
     ) -> Shown | None:
         """The newest record that matches, or None; it reads no further. since: as in `find`."""
-        if kind is REQUESTS:
-            await self._journal.save()
         search = MatchCollector(kind, match, 1)
         await self._read(kind, _first_page(kind, match), [search], since)
         return next(iter(search.found), None)
 
-    async def count(self, kind: Kind, match: Mapping[str, object]) -> int:
+    async def count(self, kind: RecordKind, match: Mapping[str, object]) -> int:
         """How many records match."""
         return len((await self.find(kind, match, limit=sys.maxsize)).records)
 
     async def wait(
-        self, kind: Kind, match: Mapping[str, object], count: int, timeout_s: float
+        self, kind: RecordKind, match: Mapping[str, object], count: int, timeout_s: float
     ) -> WaitResult:
         """Wait until `count` records match, for at most `timeout_s` of real time."""
         service_id = _service_of(match) if kind.inbox is None else None
         subject = Subject(kind.type, service_id, kind.inbox)
-        asked, match = match, redact_document(match)
-        wanted = Awaited(
-            subject, kind.name, compiled_match(match), selective_field(kind, match), count
+        as_requested, match = match, redact_document(match)
+        condition = WaitCondition(
+            subject, kind.id_field, compiled_match(match), selective_field(kind, match), count
         )
 
         async def search() -> Sequence[Shown]:
-            return await self._search(kind, subject, MatchCollector(kind, asked, count))
+            collector = MatchCollector(kind, as_requested, count)
+            return await self._search_for_waiter(kind, subject, collector)
 
-        return await self._waiters.until(wanted, search, timeout_s)
+        return await self._waiters.wait_for(condition, search, timeout_s)
 
-    async def _search(
-        self, kind: Kind, subject: Subject, search: MatchCollector
+    async def _search_for_waiter(
+        self, kind: RecordKind, subject: Subject, search: MatchCollector
     ) -> Sequence[Shown]:
-        """Search for a waiter: in the newest records at once, in older ones when it is its turn."""
-        if kind is REQUESTS:
-            await self._journal.save()
-        newest = Listing(subject.service_id, None, AT_ONCE)
+        """Search for a waiter: newest records at once, older ones together with other waiters."""
+        newest = Listing(subject.service_id, None, PAGE_SIZE)
         search.take(records := await self._page(kind, newest), ShownOnce(kind, self._clock.now()))
-        if search.is_full or len(records) < AT_ONCE:
+        if search.is_full or len(records) < PAGE_SIZE:
             return search.found
         searches = self._searches[subject]
         search.clear()
         searches.append(search)
         try:
-            async with self._one_reads:
+            async with self._read_lock:
                 if search in searches:
                     together = tuple(searches)
                     await self._read(kind, newest, together)
@@ -411,7 +406,7 @@ class RecordSearch:
 
     async def _read(
         self,
-        kind: Kind,
+        kind: RecordKind,
         listing: Listing,
         searches: Sequence[MatchCollector],
         since: datetime | None = None,
@@ -426,32 +421,36 @@ class RecordSearch:
                 search.take(records, shown)
             if len(records) < listing.limit or all(search.is_full for search in searches):
                 return
-            if since is not None and getattr(records[-1], kind.time) < since:
+            if since is not None and getattr(records[-1], kind.time_field) < since:
                 return
             took_s = self._clock.monotonic() - began
-            last = getattr(records[-1], kind.name)
-            listing = listing._replace(after=last, limit=next_size(listing.limit, took_s))
+            last = getattr(records[-1], kind.id_field)
+            listing = listing._replace(after=last, limit=next_page_size(listing.limit, took_s))
             await self._clock.pause(0)
 
-    async def _page(self, kind: Kind, listing: Listing) -> Sequence[Any]:
-        return await self._store.run(lambda unit: kind.listed(unit, listing))
+    async def _page(self, kind: RecordKind, listing: Listing) -> Sequence[Any]:
+        if kind is REQUESTS and listing.after is None:
+            await self._journal.save()
+        return await self._store.run(lambda unit: kind.list_page(unit, listing))
 
 
-def _first_page(kind: Kind, match: Mapping[str, object]) -> Listing:
+def _first_page(kind: RecordKind, match: Mapping[str, object]) -> Listing:
     """The records that a search reads first, of the service, mode and id that it names."""
     mode = next((each for each in ServiceMode if each == match.get("mode")), None)
-    return Listing(_service_of(match), limit=AT_ONCE, mode=mode, only=_only_indexed(kind, match))
+    return Listing(_service_of(match), limit=PAGE_SIZE, mode=mode, only=_only_indexed(kind, match))
 
 
-def _only_indexed(kind: Kind, match: Mapping[str, object]) -> tuple[str, Sequence[str]] | None:
+def _only_indexed(
+    kind: RecordKind, match: Mapping[str, object]
+) -> tuple[str, Sequence[str]] | None:
     """The indexed field that rules out most records, with the values that it may have."""
-    named = _named(match)
-    if named and "transaction_id" in kind.indexed:
-        return "transaction_id", named
+    variants = _masked_variants(match)
+    if variants and "transaction_id" in kind.indexed:
+        return "transaction_id", variants
     name, value = selective_field(kind, redact_document(match)) or ("", None)
     # No id that is kept has characters such as NUL, which a database may refuse to compare.
-    known = name in kind.indexed and isinstance(value, str) and value.isprintable()
-    return (name, (str(value),)) if known else None
+    is_indexed = name in kind.indexed and isinstance(value, str) and value.isprintable()
+    return (name, (str(value),)) if is_indexed else None
 
 
 def _service_of(match: Mapping[str, object]) -> int | None:
@@ -463,7 +462,7 @@ def _service_of(match: Mapping[str, object]) -> int | None:
 
 
 # How many records that fit an id are read, and how many of them an error lists.
-_MOST_FITTING: Final = 1000
+_MAX_CANDIDATES: Final = 1000
 
 _LISTED: Final = 10
 
@@ -484,9 +483,9 @@ class RecordIds:
     async def callback(self, any_id: str, service_id: int | None = None) -> Shown | None:
         """The callback with this id, or None; `AmbiguousId` if several have it."""
         for name in ("id", "network_transaction_id", "transaction_id"):
-            found = await self._having(CALLBACKS, name, any_id, service_id)
+            found = await self._find_by_id(CALLBACKS, name, any_id, service_id)
             if found:
-                return _only(found, any_id, "callbacks", _callback, "use the id of one")
+                return _single(found, any_id, "callbacks", _callback_line, "use the id of one")
         return None
 
     async def transaction(
@@ -496,21 +495,21 @@ class RecordIds:
 
         If one service used a `transaction_id` more than once, it is the newest.
         """
-        found = await self._having(TRANSACTIONS, "transaction_id", any_id, service_id, mode)
+        found = await self._find_by_id(TRANSACTIONS, "transaction_id", any_id, service_id, mode)
         newest = {record["service_id"]: record for record in reversed(found)}
         if newest:
             instead = "name the service too, or use the network transaction id"
-            return _only([*newest.values()], any_id, "transactions", _transaction, instead)
+            return _single([*newest.values()], any_id, "transactions", _transaction_line, instead)
         network_id = any_id
-        for callback in await self._having(CALLBACKS, "id", any_id, service_id):
+        for callback in await self._find_by_id(CALLBACKS, "id", any_id, service_id):
             network_id = str(callback["network_transaction_id"])
         field = "network_transaction_id"
-        found = await self._having(TRANSACTIONS, field, network_id, service_id, mode)
+        found = await self._find_by_id(TRANSACTIONS, field, network_id, service_id, mode)
         return found[0] if found else None
 
-    async def _having(
+    async def _find_by_id(
         self,
-        kind: Kind,
+        kind: RecordKind,
         field: str,
         value: str,
         service_id: int | None,
@@ -519,34 +518,34 @@ class RecordIds:
         match: dict[str, object] = {field: value} if mode is None else {field: value, "mode": mode}
         if service_id is not None:
             match["service_id"] = service_id
-        return (await self._records.find(kind, match, _MOST_FITTING)).records
+        return (await self._records.find(kind, match, _MAX_CANDIDATES)).records
 
 
-def _only(
+def _single(
     found: Sequence[Shown],
     any_id: str,
     plural: str,
-    described: Callable[[Shown], str],
+    describe: Callable[[Shown], str],
     instead: str,
 ) -> Shown:
     if len(found) == 1:
         return found[0]
-    listed = [*map(described, found[:_LISTED])]
-    listed += [f"and {len(found) - _LISTED} more"] if len(found) > _LISTED else []
+    lines = [*map(describe, found[:_LISTED])]
+    lines += [f"and {len(found) - _LISTED} more"] if len(found) > _LISTED else []
     raise AmbiguousId(
-        f"{any_id!r} fits {len(found)} {plural}, so {instead}:\n  " + "\n  ".join(listed)
+        f"{any_id!r} fits {len(found)} {plural}, so {instead}:\n  " + "\n  ".join(lines)
     )
 
 
-def _callback(record: Shown) -> str:
-    whose = f"service {record['service_id']}, transaction {record['transaction_id']}"
-    return f"{record['id']}  {whose}, {record['state']}, created {record['created_at']}"
+def _callback_line(record: Shown) -> str:
+    details = f"service {record['service_id']}, transaction {record['transaction_id']}"
+    return f"{record['id']}  {details}, {record['state']}, created {record['created_at']}"
 
 
-def _transaction(record: Shown) -> str:
+def _transaction_line(record: Shown) -> str:
     timeline: Any = record["timeline"]
-    whose = f"{record['network_transaction_id']}  service {record['service_id']}"
-    return f"{whose}, status {record['status']}, begun {timeline[0]['at']}"
+    identity = f"{record['network_transaction_id']}  service {record['service_id']}"
+    return f"{identity}, status {record['status']}, begun {timeline[0]['at']}"
 
 
 _PENDING: Final = {"mode": ServiceMode.SANDBOX.value, "status": Status.PENDING.value}

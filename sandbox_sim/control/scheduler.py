@@ -16,48 +16,48 @@ from sandbox_sim.records.jobs import Job, JobKind
 BATCH: Final = 100
 
 # `run_forever` runs at most this many jobs, and answers requests before it runs the next.
-IN_ONE_TURN: Final = 32
+JOBS_PER_TURN: Final = 32
 
 # Gateway time until the next try after the jobs could not be run.
-PAUSE: Final = timedelta(seconds=1)
+RETRY_DELAY: Final = timedelta(seconds=1)
 
 # `advance` also follows this many records of requests that arrive after it began: a receiver may
 # answer a callback with its next payment, and expects that payment to end too.
-FOLLOWED_MEANWHILE: Final = 200
+MAX_NEWER_FOLLOWED: Final = 200
 
 # `advance` runs the jobs of other records in at most this many steps.
-STEPS: Final = 100
+MAX_STEPS: Final = 100
 
 
 # Earlier than any job is due.
-_BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_BEFORE_ALL_JOBS: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 log = logging.getLogger("sandbox_sim.jobs")
 
 
-Afterwards = Callable[[], None]
+AfterCommit = Callable[[], None]
 
-JobHandler = Callable[[Unit, Job, datetime], Awaitable[Afterwards | None]]
+JobHandler = Callable[[Unit, Job, datetime], Awaitable[AfterCommit | None]]
 
 
-class _Followed:
+class _FollowedRecords:
     """The records that `advance` follows: it stops where their jobs are due, and waits for them.
 
     A job names its record, and a callback also its payment. subjects: the records that existed at
-    the beginning. newer: how many records of newer requests are added.
+    the beginning. newer: how many records of newer requests may be added.
     """
 
     def __init__(self, subjects: Iterable[str] = (), newer: float = math.inf) -> None:
         self._subjects = set(subjects)
-        self._newer = newer
+        self._room_for_newer = newer
 
     def follows(self, subject: str) -> bool:
         """Whether this record is followed; adds it if it is new and there is room."""
         if subject not in self._subjects:
-            if self._newer <= 0:
+            if self._room_for_newer <= 0:
                 return False
-            self._newer -= 1
+            self._room_for_newer -= 1
             self._subjects.add(subject)
         return True
 
@@ -84,17 +84,17 @@ class Scheduler:
     def __post_init__(self) -> None:
         self._wake = asyncio.Event()
         self._asleep_until: datetime | None = None
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
         # The jobs that ran since `advance` began; None while it does not run.
         self._ran: list[Job] | None = None
-        self._followed = _Followed()
-        self.store.watch_jobs(self._notice)
+        self._followed = _FollowedRecords()
+        self.store.watch_jobs(self._wake_if_earlier)
 
     async def run_forever(self) -> None:
         """Run jobs as they fall due, and log what fails; never returns."""
         while True:
             try:
-                if await self.run_due(self.clock.now(), IN_ONE_TURN):
+                if await self.run_due(self.clock.now(), JOBS_PER_TURN):
                     await self.clock.pause(0)
                     continue
                 self._wake.clear()
@@ -105,9 +105,9 @@ class Scheduler:
                 await self.clock.pause(STORE_PAUSE_S)
                 continue
             except Exception:
-                log.exception("the jobs could not be run; trying again in %s", PAUSE)
+                log.exception("the jobs could not be run; trying again in %s", RETRY_DELAY)
                 self._wake.clear()
-                self._asleep_until = self.clock.now() + PAUSE
+                self._asleep_until = self.clock.now() + RETRY_DELAY
             await self.clock.wait(self._wake, self._asleep_until)
 
     async def run_due(self, now: datetime, limit: int = BATCH) -> Sequence[Job]:
@@ -115,20 +115,20 @@ class Scheduler:
 
         Attempts at callbacks begin, and are not waited for. Raises `StoreError`.
         """
-        async with self._one_at_a_time:
+        async with self._lock:
             try:
-                jobs, afterwards = await self.store.run(lambda unit: self._batch(unit, now, limit))
+                jobs, actions = await self.store.run(lambda unit: self._run_batch(unit, now, limit))
             except Exception as error:
                 if not isinstance(error, StoreError):
-                    log.exception("a job failed; trying each by itself")
-                jobs, afterwards = await self._one(now)
-            for act in afterwards:
-                act()
+                    log.exception("a job failed; trying each job alone")
+                jobs, actions = await self._run_one(now)
+            for action in actions:
+                action()
             if self._ran is not None:
                 self._ran.extend(jobs)
             return jobs
 
-    async def settle(self) -> None:
+    async def run_until_idle(self) -> None:
         """Run all jobs that are due, also those they add, and wait for attempts at callbacks.
 
         During `advance` it stops when none of them is for a record that is followed.
@@ -139,7 +139,7 @@ class Scheduler:
             while len(jobs) == BATCH:
                 jobs = await self.run_due(now)
                 ran = [*ran, *jobs]
-            attempts = list(filter(followed.follows_callback, self.deliveries.taken))
+            attempts = list(filter(followed.follows_callback, self.deliveries.claimed))
             if not attempts and not any(followed.follows(job.subject) for job in ran):
                 return
             await self.deliveries.wait_for(attempts)
@@ -153,8 +153,8 @@ class Scheduler:
         if due is None:
             return False
         self.clock.move_to(max(due, self.clock.now()))
-        arrived = self.clock.state
-        await self.store.run(lambda unit: unit.save_clock(arrived))
+        state = self.clock.state
+        await self.store.run(lambda unit: unit.save_clock(state))
         while await self.run_due(self.clock.now()):
             pass
         return True
@@ -172,38 +172,38 @@ class Scheduler:
         follow.
         """
         target = self.clock.now() + by
-        goal = self.clock.state.moved(by)
-        await self.store.run(lambda unit: unit.save_clock(goal))
+        target_state = self.clock.state.moved(by)
+        await self.store.run(lambda unit: unit.save_clock(target_state))
         ran = self._ran = []
         self._followed = await self._records_until(target)
         try:
-            await self.settle()
-            await self._stop_on_the_way(target, by / STEPS)
+            await self.run_until_idle()
+            await self._advance_in_steps(target, by / MAX_STEPS)
         finally:
             self._ran = None
-            self._followed = _Followed()
+            self._followed = _FollowedRecords()
         self.clock.move_to(max(target, self.clock.now()))
-        arrived = self.clock.state
+        final_state = self.clock.state
 
-        async def arrive(unit: Unit) -> None:
-            await unit.save_clock(arrived)
+        async def save_final_state(unit: Unit) -> None:
+            await unit.save_clock(final_state)
             await unit.announce(Topic.CLOCK)
 
-        await self.store.run(arrive)
+        await self.store.run(save_final_state)
         return ran
 
-    async def _records_until(self, target: datetime) -> _Followed:
+    async def _records_until(self, target: datetime) -> _FollowedRecords:
         """The records with a job due by then, or a callback that is being sent."""
-        async with self._one_at_a_time:
-            jobs = await self.store.run(lambda unit: unit.jobs_after(_BEGINNING))
+        async with self._lock:
+            jobs = await self.store.run(lambda unit: unit.jobs_after(_BEFORE_ALL_JOBS))
             subjects = [job.subject for job in jobs if job.due_at <= target]
-            subjects += [callback.id for callback in self.deliveries.taken]
-        return _Followed(subjects, FOLLOWED_MEANWHILE)
+            subjects += [callback.id for callback in self.deliveries.claimed]
+        return _FollowedRecords(subjects, MAX_NEWER_FOLLOWED)
 
-    async def _stop_on_the_way(self, target: datetime, least: timedelta) -> None:
+    async def _advance_in_steps(self, target: datetime, min_step: timedelta) -> None:
         """Move the clock towards the target, and run what is due at each stop.
 
-        least: by how much it moves where the next job is of a record that is not followed.
+        min_step: by how much it moves where the next job is of a record that is not followed.
         """
         arrived = False
         while not arrived and (job := await self._next_job()) and job.due_at <= target:
@@ -211,32 +211,32 @@ class Scheduler:
             stop = max(job.due_at, now)
             if not self._followed.follows(job.subject):
                 arrived = now >= target
-                stop = max(stop, min(now + least, target))
+                stop = max(stop, min(now + min_step, target))
             self.clock.move_to(stop)
-            await self.settle()
+            await self.run_until_idle()
 
-    async def _batch(
+    async def _run_batch(
         self, unit: Unit, now: datetime, limit: int
-    ) -> tuple[Sequence[Job], list[Afterwards]]:
+    ) -> tuple[Sequence[Job], list[AfterCommit]]:
         jobs = await unit.claim_due(now, limit)
-        found = [await self._handle(unit, job, now) for job in jobs]
-        return jobs, [act for act in found if act is not None]
+        actions: list[AfterCommit] = []
+        for job in jobs:
+            action = await self.handlers[job.kind](unit, job, now)
+            if action is None:
+                await unit.finish(job)
+            else:
+                actions.append(action)
+        return jobs, actions
 
-    async def _handle(self, unit: Unit, job: Job, now: datetime) -> Afterwards | None:
-        act = await self.handlers[job.kind](unit, job, now)
-        if act is None:
-            await unit.finish(job)
-        return act
-
-    async def _one(self, now: datetime) -> tuple[Sequence[Job], list[Afterwards]]:
-        """Run the next job alone; put it off if it fails."""
+    async def _run_one(self, now: datetime) -> tuple[Sequence[Job], list[AfterCommit]]:
+        """Run the next job alone; postpone it if it fails."""
         try:
-            return await self.store.run(lambda unit: self._batch(unit, now, 1))
+            return await self.store.run(lambda unit: self._run_batch(unit, now, 1))
         except Exception as error:
             # If the store is unavailable, this raises too, and the job keeps its due time. If its
             # disk is full, this may still fit, and the job is tried again soon.
             is_away = isinstance(error, StoreError) and not isinstance(error, DataRefused)
-            jobs = await self.store.run(lambda unit: _put_off(unit, now, is_away=is_away))
+            jobs = await self.store.run(lambda unit: _postpone(unit, now, is_away=is_away))
             for job in jobs:
                 log.exception("%s %s failed; it is put off", job.kind, job.subject)
             return jobs, []
@@ -247,15 +247,15 @@ class Scheduler:
     async def _next_job(self) -> Job | None:
         return next(iter(await self.store.run(lambda unit: unit.next_jobs(1))), None)
 
-    def _notice(self, due_at: datetime) -> None:
+    def _wake_if_earlier(self, due_at: datetime) -> None:
         if self._asleep_until is None or due_at < self._asleep_until:
             self._wake.set()
 
 
-async def _put_off(unit: Unit, now: datetime, *, is_away: bool) -> Sequence[Job]:
+async def _postpone(unit: Unit, now: datetime, *, is_away: bool) -> Sequence[Job]:
     jobs = await unit.claim_due(now, 1)
     for job in jobs:
         await unit.finish(job)
-        again = job._replace(due_at=now + PAUSE) if is_away else job.put_off(now)
-        await unit.add_job(again)
+        postponed = job._replace(due_at=now + RETRY_DELAY) if is_away else job.put_off(now)
+        await unit.add_job(postponed)
     return jobs

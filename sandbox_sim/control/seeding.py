@@ -62,8 +62,8 @@ class SampleRecords(NamedTuple):
     """People, their payments, and the messages sent to them."""
 
     people: Sequence[Person]
-    purchases: Sequence[SamplePayment]
-    texts: Sequence[SampleSms]
+    payments: Sequence[SamplePayment]
+    messages: Sequence[SampleSms]
 
 
 T = TypeVar("T", SamplePayment, SampleSms)
@@ -116,21 +116,21 @@ class Seeding:
 
         Returns None, and adds nothing, if the service has any of these records already.
         """
-        people = self.people(self.behaviour.present)
-        sample = people.sample_records(seed, service_id, count)
+        generator = self.people(self.behaviour.present)
+        sample = generator.sample_records(seed, service_id, count)
 
         async def work(unit: Unit) -> SeedResult | None:
-            if await _are_there(unit, sample):
+            if await _any_exists(unit, sample):
                 return None
             now = self.clock.now()
             rejected: dict[tuple[str, str], list[str]] = {}
             messages = 0
-            for purchase in _oldest_first(sample.purchases):
-                reply = await self._pay(unit, purchase, callback_url, now)
+            for sample_payment in _oldest_first(sample.payments):
+                reply = await self._pay(unit, sample_payment, callback_url, now)
                 if reply.code not in LEAVE_A_TRANSACTION:
                     rejected.setdefault((reply.code, reply.rule), []).append(reply.why)
-            for text in _oldest_first(sample.texts):
-                messages += await self._send(unit, service_id, text, now)
+            for sample_sms in _oldest_first(sample.messages):
+                messages += await self._send(unit, service_id, sample_sms, now)
             fewer = _why_fewer(rejected, service_id, count - messages)
             payments = count - sum(map(len, rejected.values()))
             return SeedResult(sample, payments, messages, fewer)
@@ -138,24 +138,24 @@ class Seeding:
         return await self.store.run(work)
 
     async def _pay(
-        self, unit: Unit, purchase: SamplePayment, callback_url: str, now: datetime
+        self, unit: Unit, sample: SamplePayment, callback_url: str, now: datetime
     ) -> Reply:
         """Process a payment of the past; returns the reply by the rules."""
-        payment = purchase.payment._replace(callback_url=callback_url)
-        at = now - purchase.ago
+        payment = sample.payment._replace(callback_url=callback_url)
+        at = now - sample.ago
         behaviour = self.behaviour.present
         reply = await self.processor.decide(unit, payment, at, behaviour)
         if reply.code not in LEAVE_A_TRANSACTION:
             return reply
         client_key = self._client_key(payment.service_id)
-        network_id = purchase.network_transaction_id
+        network_id = sample.network_transaction_id
         transaction = TransactionRecord.start(payment, network_id, client_key, at)
         if reply.code == Code.DECLINED:
             await self.settlement.decline(unit, transaction)
             return reply
         status, due = Status.SUCCESSFUL, at + behaviour.settle_delay
         if payment.operation is Operation.CARD:
-            status, due = STATUS_OF[purchase.choice], at + purchase.time_to_choose
+            status, due = STATUS_OF[sample.choice], at + sample.time_to_choose
         if due > now:
             await self.settlement.begin(unit, transaction, due)
         else:
@@ -163,16 +163,17 @@ class Seeding:
             await self.settlement.conclude(unit, transaction, status, due, notify=False)
         return reply
 
-    async def _send(self, unit: Unit, service_id: int, text: SampleSms, now: datetime) -> bool:
+    async def _send(self, unit: Unit, service_id: int, sample: SampleSms, now: datetime) -> bool:
         """Send a message of the past; returns whether there were units for it."""
-        at, size = now - text.ago, sms_encoding.measure(text.msg_body)
-        units, subject = size.page_count, text.processing_id
+        at, size = now - sample.ago, sms_encoding.measure(sample.msg_body)
+        units, subject = size.page_count, sample.processing_id
         if await self.accounts.charge(unit, service_id, units, subject, at) is None:
             return False
-        number = msisdn.to_international(text.customer_number)
-        request = SmsRequest(service_id, number, text.msg_body, text.sender_id, bulk=False)
-        recipient = subject, number
-        await unit.add_messages(sandbox_rules.accepted(request.redacted(), [recipient], size, at))
+        number = msisdn.to_international(sample.customer_number)
+        request = SmsRequest(service_id, number, sample.msg_body, sample.sender_id, bulk=False)
+        recipients = [(subject, number)]
+        messages = sandbox_rules.new_messages(request.redacted(), recipients, size, at)
+        await unit.add_messages(messages)
         due = at + self.behaviour.present.sms_transition
         job = Job(due, JobKind.SETTLE_SMS, service_id, subject)
         if job.due_at > now:
@@ -195,8 +196,8 @@ def _why_fewer(
     rejected: for each code and rule, why payments were rejected. unsent: how many SMS had no units.
     """
     fewer = [
-        f"{len(whys)} of the payments got {code}: {whys[0]} [{rule}]"
-        for (code, rule), whys in rejected.items()
+        f"{len(reasons)} of the payments got {code}: {reasons[0]} [{rule}]"
+        for (code, rule), reasons in rejected.items()
     ]
     if unsent:
         fewer.append(
@@ -206,17 +207,17 @@ def _why_fewer(
     return fewer
 
 
-async def _are_there(unit: Unit, sample: SampleRecords) -> bool:
+async def _any_exists(unit: Unit, sample: SampleRecords) -> bool:
     """Whether any of the records exists. Payments are deleted after a while, messages never."""
-    first = sample.purchases[0]
+    first = sample.payments[0]
     owner, network_id = first.payment.service_id, first.network_transaction_id
     if await unit.transaction_by_network_id(owner, network_id) is not None:
         return True
-    for text in sample.texts:
-        if await unit.messages(owner, text.processing_id):
+    for message in sample.messages:
+        if await unit.messages(owner, message.processing_id):
             return True
     return False
 
 
-def _oldest_first(done: Sequence[T]) -> Sequence[T]:
-    return sorted(done, key=attrgetter("ago"), reverse=True)
+def _oldest_first(samples: Sequence[T]) -> Sequence[T]:
+    return sorted(samples, key=attrgetter("ago"), reverse=True)

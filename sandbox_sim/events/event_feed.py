@@ -48,7 +48,7 @@ KEPT_BYTES: Final = 24 * 1024 * 1024
 
 # How many bytes the kept events and the queues of the readers take together. Beyond that, the
 # reader with the largest queue is disconnected.
-MOST_BYTES: Final = 40 * 1024 * 1024
+MAX_BYTES: Final = 40 * 1024 * 1024
 
 # Real time, in seconds, in which events are still kept after the last reader has left. An event
 # that is kept costs a payment as much as a reader does.
@@ -56,18 +56,18 @@ KEPT_FOR_S: Final = 300.0
 
 # A reader that has this many events in its queue, and took none for this many seconds of real time,
 # is stuck.
-MOST_WAITING: Final = 5_000
+STUCK_QUEUE_LENGTH: Final = 5_000
 
 READER_STALLED_S: Final = 5.0
 
 # A reader with this many events in its queue is stuck even if it reads: it is too slow.
-TOO_MANY: Final = 200_000
+MAX_QUEUE_LENGTH: Final = 200_000
 
 # How many events a reader takes at once, and how many bytes if that is more than one event; then
 # other tasks run.
-_AT_ONCE: Final = 200
+_BATCH_EVENTS: Final = 200
 
-_BYTES_AT_ONCE: Final = 1024 * 1024
+_BATCH_BYTES: Final = 1024 * 1024
 
 
 log = logging.getLogger("sandbox_sim.events")
@@ -84,20 +84,20 @@ class _SharedEvent:
         self.references = 0
 
 
-class _Memory:
+class _MemoryUse:
     """Counts the bytes of all events that are kept anywhere; each event counts once."""
 
     def __init__(self) -> None:
         self.bytes = 0
 
     def add(self, event: _SharedEvent) -> None:
-        """One more place keeps it."""
+        """Count one more place that keeps the event."""
         if event.references == 0:
             self.bytes += event.size
         event.references += 1
 
     def remove(self, event: _SharedEvent) -> None:
-        """One place drops it."""
+        """Count one place less that keeps the event."""
         event.references -= 1
         if event.references == 0:
             self.bytes -= event.size
@@ -113,10 +113,10 @@ class Reader:
     """
 
     clock: Clock
-    memory: _Memory
+    memory: _MemoryUse
     wanted: EventFilter
     missed: InitVar[Iterable[_SharedEvent]]
-    most_waiting: int
+    stuck_queue_length: int
     disconnect: Callable[[], None]
 
     def __post_init__(self, missed: Iterable[_SharedEvent]) -> None:
@@ -124,7 +124,7 @@ class Reader:
         self.waiting_bytes = 0
         self._queue: deque[_SharedEvent] = deque()
         # The events that it took last: they may not have reached the client yet.
-        self._taken: list[_SharedEvent] = []
+        self._in_flight: list[_SharedEvent] = []
         self._wake = asyncio.Event()
         self._ended = False
         # Since when it sends the events that it took last; None while it waits in `take`.
@@ -139,9 +139,9 @@ class Reader:
         A long queue alone does not mean that: the events may have come before it could run.
         """
         waiting = len(self._queue)
-        if waiting >= TOO_MANY:
+        if waiting >= MAX_QUEUE_LENGTH:
             return True
-        if waiting < self.most_waiting or self._busy_since is None:
+        if waiting < self.stuck_queue_length or self._busy_since is None:
             return False
         return self.clock.monotonic() - self._busy_since >= READER_STALLED_S
 
@@ -156,21 +156,24 @@ class Reader:
     async def take(self, timeout_s: float) -> Sequence[NumberedEvent] | None:
         """The next events; empty after `timeout_s` of real time without one, None after `end`."""
         self._busy_since = None
-        self._remove(self._taken)
-        until = self.clock.monotonic() + timeout_s
-        while not (self._queue or self._ended) and (left := until - self.clock.monotonic()) > 0:
+        self._remove(self._in_flight)
+        deadline = self.clock.monotonic() + timeout_s
+        while (
+            not (self._queue or self._ended)
+            and (remaining_s := deadline - self.clock.monotonic()) > 0
+        ):
             self._wake.clear()
-            await self.clock.wait_at_most(self._wake, left)
+            await self.clock.wait_at_most(self._wake, remaining_s)
         if self._ended:
             return None
         self._busy_since = self.clock.monotonic()
         size = 0
-        while self._queue and len(self._taken) < _AT_ONCE:
+        while self._queue and len(self._in_flight) < _BATCH_EVENTS:
             size += self._queue[0].size
-            if self._taken and size > _BYTES_AT_ONCE:
+            if self._in_flight and size > _BATCH_BYTES:
                 break
-            self._taken.append(self._queue.popleft())
-        return [event.numbered for event in self._taken]
+            self._in_flight.append(self._queue.popleft())
+        return [event.numbered for event in self._in_flight]
 
     def end(self) -> None:
         """Disconnect it and drop its queue; `take` returns None from now on."""
@@ -181,7 +184,7 @@ class Reader:
 
     def clear(self) -> None:
         """Drop all events that it keeps."""
-        self._remove(self._taken)
+        self._remove(self._in_flight)
         self._remove(self._queue)
 
     def _remove(self, events: list[_SharedEvent] | deque[_SharedEvent]) -> None:
@@ -196,7 +199,7 @@ class Feed:
 
     run: an id of this run of the server, part of the id of each event.
     relay: exchanges events with other servers, if there are any; their events get numbers here in
-    the order in which they arrive.
+    the order in which they arrive. closed: whether the server stops.
     """
 
     def __init__(
@@ -206,25 +209,25 @@ class Feed:
         relay: Relay | None = None,
         *,
         kept: int = KEPT_EVENTS,
-        most_waiting: int = MOST_WAITING,
+        stuck_queue_length: int = STUCK_QUEUE_LENGTH,
     ) -> None:
         self._clock = clock
         self._run = run
         self._relay: Relay = relay or _NoRelay()
         # What ends recording; empty while nothing is recorded.
         self.recording: list[Callable[[], None]] = []
-        # When recording ends, in real time, while there is no reader.
-        self._until = 0.0
+        # When recording ends if there is no reader, in real time.
+        self._records_until = 0.0
         self._count = 0
         self._kept: deque[_SharedEvent] = deque()
-        self._most_kept = kept
+        self._max_kept = kept
         self._kept_bytes = 0
-        self._memory = _Memory()
-        self._most_waiting = most_waiting
+        self._memory = _MemoryUse()
+        self._stuck_queue_length = stuck_queue_length
         self._readers: set[Reader] = set()
         # The readers by the service that they want, None for those of all.
-        self._of_service: Mapping[int | None, Sequence[Reader]] = {}
-        self._closed = False
+        self._readers_by_service: Mapping[int | None, Sequence[Reader]] = {}
+        self.closed = False
 
     @property
     def demand(self) -> Sequence[Collection[object]]:
@@ -235,7 +238,7 @@ class Feed:
         """Send events of one unit of work to all readers, here and elsewhere; never waits."""
         if self._relay.remote_readers:
             self._relay.publish(events)
-        if self.recording and not self._readers and self._clock.monotonic() >= self._until:
+        if self.recording and not self._readers and self._clock.monotonic() >= self._records_until:
             self._stop_recording()
         else:
             self._publish_here(events)
@@ -250,27 +253,29 @@ class Feed:
             self._keep(shared)
             for reader in self._readers_for(event.service_id):
                 reader.offer(shared)
-            while self._readers and self._memory.bytes > MOST_BYTES:
+            while self._readers and self._memory.bytes > MAX_BYTES:
                 self._disconnect(max(self._readers, key=attrgetter("waiting_bytes")))
 
     def _readers_for(self, service_id: int | None) -> Iterable[Reader]:
-        """The readers that may want an event of this service: the others cost it nothing."""
+        """The readers that may want an event of this service; it is not offered to others."""
         if service_id is None:
             return self._readers
-        return chain(self._of_service.get(None, ()), self._of_service.get(service_id, ()))
+        return chain(
+            self._readers_by_service.get(None, ()), self._readers_by_service.get(service_id, ())
+        )
 
-    def _group_readers(self) -> None:
+    def _index_readers(self) -> None:
         groups: dict[int | None, list[Reader]] = {}
         for reader in self._readers:
             groups.setdefault(reader.service_id, []).append(reader)
-        self._of_service = groups
+        self._readers_by_service = groups
 
     def _keep(self, event: _SharedEvent) -> None:
         """Keep one more event, and drop the oldest ones beyond the limits."""
         self._memory.add(event)
         self._kept.append(event)
         self._kept_bytes += event.size
-        while len(self._kept) > self._most_kept or self._kept_bytes > KEPT_BYTES:
+        while len(self._kept) > self._max_kept or self._kept_bytes > KEPT_BYTES:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
@@ -281,7 +286,7 @@ class Feed:
     def _disconnect(self, reader: Reader) -> None:
         log.warning("a reader of the events did not keep up and was disconnected")
         self._readers.discard(reader)
-        self._group_readers()
+        self._index_readers()
         reader.end()
 
     @contextmanager
@@ -293,33 +298,30 @@ class Feed:
         after: the id of an event. The reader gets the events since then, and first a gap if some
         of them were dropped; None: the events from now on.
         """
-        self._record()
-        missed = [] if after is None else self._since(after)
-        reader = Reader(self._clock, self._memory, wanted, missed, self._most_waiting, disconnect)
+        self._start_recording()
+        missed = [] if after is None else self._events_after(after)
+        reader = Reader(
+            self._clock, self._memory, wanted, missed, self._stuck_queue_length, disconnect
+        )
         self._readers.add(reader)
-        self._group_readers()
-        if self._closed:
+        self._index_readers()
+        if self.closed:
             reader.end()
         try:
             yield reader
         finally:
             self._readers.discard(reader)
-            self._group_readers()
+            self._index_readers()
             reader.clear()
-            self._until = self._clock.monotonic() + KEPT_FOR_S
-
-    @property
-    def closed(self) -> bool:
-        """Whether the server stops."""
-        return self._closed
+            self._records_until = self._clock.monotonic() + KEPT_FOR_S
 
     def close(self) -> None:
         """End all readers, and each later one at once: the server stops."""
-        self._closed = True
+        self.closed = True
         for reader in self._readers:
             reader.end()
 
-    def _record(self) -> None:
+    def _start_recording(self) -> None:
         if not self.recording:
             self.recording.append(self._relay.listen(self._publish_here))
 
@@ -330,7 +332,7 @@ class Feed:
         while self._kept:
             self._drop_oldest()
 
-    def _since(self, after: str) -> Sequence[_SharedEvent]:
+    def _events_after(self, after: str) -> Sequence[_SharedEvent]:
         """The kept events after the one with this id; all of them after a gap if it is unknown."""
         before = self._id(self._count - len(self._kept))
         ids = [before, *(event.numbered.id for event in self._kept)]
@@ -345,7 +347,7 @@ class Feed:
 
 
 class _NoRelay:
-    """The relay of a server that shares its store with no other."""
+    """The relay of a server that shares its store with no other one."""
 
     remote_readers = ()
 
@@ -361,7 +363,7 @@ def _nothing() -> None:
 
 
 # How each record is shown that belongs to a service.
-_SHOWN: Final[Mapping[EventType, Callable[[Any], object]]] = {
+_VIEWS: Final[Mapping[EventType, Callable[[Any], object]]] = {
     EventType.CALLBACK: callbacks.shown,
     EventType.SMS: messages.shown,
     EventType.REQUEST: journal.shown,
@@ -408,7 +410,7 @@ class ChangePublisher:
             case (str() as name, InboxMessage() as message):
                 # `readyz` writes to the inbox without a name, to try the store.
                 if name:
-                    show = partial(_shown_delivery, name, message)
+                    show = lambda: {"name": name, **inbox.shown(message)}  # noqa: E731
                     yield Event(kind, None, show, inbox=name, record=message)
             case UserRule():
                 yield Event(kind, subject.match.service_id, partial(overrides.shown, subject))
@@ -418,9 +420,5 @@ class ChangePublisher:
             case int() | None:
                 yield Event(kind, subject, lambda: {"service_id": subject})
             case _:
-                show = partial(_SHOWN[kind], subject)
+                show = partial(_VIEWS[kind], subject)
                 yield Event(kind, subject.service_id, show, record=subject)
-
-
-def _shown_delivery(name: str, message: InboxMessage) -> dict[str, object]:
-    return {"name": name, **inbox.shown(message)}

@@ -2,8 +2,8 @@
 
 A waiter searches the store once, when it begins. From then on it receives every record of its kind
 and service that is written, and keeps the ids of those that match. When it has enough of them, it
-searches once more, for the answer. So a payment is not compared with the waiters of other services,
-and once with each waiter of its own.
+searches once more, for the answer. So a payment is compared once with each waiter of its own
+service, and with no other waiter.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ Shown = Mapping[str, object]
 
 
 # These change many records at once; a waiter searches again after one of them.
-_MANY_CHANGED: Final = frozenset({EventType.RESET, EventType.RESTORE, EventType.GAP})
+_BULK_CHANGES: Final = frozenset({EventType.RESET, EventType.RESTORE, EventType.GAP})
 
 # Real time, in seconds, after which a waiter searches again if other servers share the store; each
 # time it waits twice as long. Without that it would miss what another server wrote while the waiter
@@ -36,7 +36,7 @@ class Subject(NamedTuple):
     inbox: str | None = None
 
 
-class Awaited(NamedTuple):
+class WaitCondition(NamedTuple):
     """Which records a waiter waits for, and how many.
 
     id_field: the field with the id of a record.
@@ -69,13 +69,13 @@ class Waiter:
     wake: set when `must_search` becomes true, and whenever the clock is set.
     """
 
-    def __init__(self, wanted: Awaited) -> None:
-        self.wanted = wanted
+    def __init__(self, condition: WaitCondition) -> None:
+        self.condition = condition
         self.wake = asyncio.Event()
         self.must_search = True
         self._ids: set[str] = set()
         # Records that were written since the search began, and whether they match.
-        self._meanwhile: dict[str, bool] | None = None
+        self._received_during_search: dict[str, bool] | None = None
 
     @property
     def count(self) -> int:
@@ -83,78 +83,78 @@ class Waiter:
         return len(self._ids)
 
     def receive(self, record: Shown) -> None:
-        """Note a record that was added or replaced."""
-        record_id = str(record[self.wanted.id_field])
-        accepted = self.wanted.accepts(record)
-        if self._meanwhile is not None:
-            self._meanwhile[record_id] = accepted
+        """Update the ids for a record that was added or replaced."""
+        record_id = str(record[self.condition.id_field])
+        accepted = self.condition.accepts(record)
+        if self._received_during_search is not None:
+            self._received_during_search[record_id] = accepted
         else:
-            self._note(record_id, accepted=accepted)
+            self._update(record_id, accepted=accepted)
 
     def search_again(self) -> None:
         """Search again: there are enough records, or many have changed."""
         self.must_search = True
         self.wake.set()
 
-    def search_begins(self) -> None:
+    def begin_search(self) -> None:
         """Note that a search begins: it may miss records that are received from now on."""
         self.must_search = False
-        self._meanwhile = {}
+        self._received_during_search = {}
 
-    def search_ended(self, found: Sequence[Shown]) -> None:
+    def end_search(self, found: Sequence[Shown]) -> None:
         """Note the result of the search; records that were received meanwhile are newer."""
-        self._ids = {str(record[self.wanted.id_field]) for record in found}
-        meanwhile, self._meanwhile = self._meanwhile or {}, None
-        for record_id, accepted in meanwhile.items():
-            self._note(record_id, accepted=accepted)
+        self._ids = {str(record[self.condition.id_field]) for record in found}
+        received, self._received_during_search = self._received_during_search or {}, None
+        for record_id, accepted in received.items():
+            self._update(record_id, accepted=accepted)
 
-    def _note(self, record_id: str, *, accepted: bool) -> None:
+    def _update(self, record_id: str, *, accepted: bool) -> None:
         if not accepted:
             self._ids.discard(record_id)
             return
         self._ids.add(record_id)
-        if len(self._ids) >= self.wanted.enough:
+        if len(self._ids) >= self.condition.enough:
             self.search_again()
 
 
 class _Index:
     """The waiters of a subject, by the field and value that they wait for.
 
-    So a record that none of them waits for costs the same with one waiter as with many.
+    So a record that matches no waiter costs the same with one waiter as with many.
     """
 
     def __init__(self) -> None:
-        self._by_field: dict[str | None, dict[object, set[Waiter]]] = {}
+        self._waiters_by_field: dict[str | None, dict[object, set[Waiter]]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._by_field)
+        return bool(self._waiters_by_field)
 
     def add(self, waiter: Waiter) -> None:
-        name, value = _place_of(waiter)
-        self._by_field.setdefault(name, {}).setdefault(value, set()).add(waiter)
+        field_name, value = _index_key(waiter)
+        self._waiters_by_field.setdefault(field_name, {}).setdefault(value, set()).add(waiter)
 
     def remove(self, waiter: Waiter) -> None:
-        name, value = _place_of(waiter)
-        by_value = self._by_field[name]
+        field_name, value = _index_key(waiter)
+        by_value = self._waiters_by_field[field_name]
         by_value[value].discard(waiter)
         if not by_value[value]:
             del by_value[value]
         if not by_value:
-            del self._by_field[name]
+            del self._waiters_by_field[field_name]
 
-    def concerned(self, record: object) -> list[Waiter]:
+    def candidates(self, record: object) -> list[Waiter]:
         """The waiters that may wait for this record; all of them for None, an unknown record."""
         found: list[Waiter] = []
-        for name, by_value in self._by_field.items():
-            if name is None or record is None:
+        for field_name, by_value in self._waiters_by_field.items():
+            if field_name is None or record is None:
                 found += (each for waiters in by_value.values() for each in waiters)
             else:
-                found += by_value.get(getattr(record, name), ())
+                found += by_value.get(getattr(record, field_name), ())
         return found
 
 
-def _place_of(waiter: Waiter) -> tuple[str | None, object]:
-    field = waiter.wanted.field
+def _index_key(waiter: Waiter) -> tuple[str | None, object]:
+    field = waiter.condition.field
     return field if field is not None and isinstance(field[1], str | int) else (None, None)
 
 
@@ -173,7 +173,7 @@ class Waiters:
     def receive(self, events: Sequence[Event]) -> None:
         """Pass on events that were committed, here or on another server; never waits."""
         for event in events:
-            if event.type in _MANY_CHANGED:
+            if event.type in _BULK_CHANGES:
                 self._search_again(event.service_id)
                 continue
             # A set, because for a record without a service the first two subjects are equal.
@@ -182,37 +182,37 @@ class Waiters:
                 Subject(event.type, None, event.inbox),
             }
             indexes = (self.waiting[each] for each in subjects if each in self.waiting)
-            concerned = [each for index in indexes for each in index.concerned(event.record)]
-            if concerned:
+            candidates = [each for index in indexes for each in index.candidates(event.record)]
+            if candidates:
                 record = cast("Shown", event.show())
-                for waiter in concerned:
+                for waiter in candidates:
                     waiter.receive(record)
 
-    async def until(
+    async def wait_for(
         self,
-        wanted: Awaited,
+        condition: WaitCondition,
         search: Callable[[], Awaitable[Sequence[Shown]]],
         timeout_s: float,
     ) -> WaitResult:
         """Return as soon as enough records match, or after `timeout_s` of real time.
 
-        search: finds the newest matching records in the store, at most `wanted.enough`.
+        search: finds the newest matching records in the store, at most `condition.enough`.
         """
         now = self._clock.monotonic
-        until = now() + timeout_s
+        deadline = now() + timeout_s
         pause = math.inf if self._relay is None else _SEARCH_AGAIN_S
-        with self._registered(Waiter(wanted)) as waiter:
+        with self._registered(Waiter(condition)) as waiter:
             while True:
-                waiter.search_begins()
+                waiter.begin_search()
                 found = await search()
-                if len(found) >= wanted.enough:
+                if len(found) >= condition.enough:
                     return WaitResult(found, len(found))
-                waiter.search_ended(found)
-                next_search = min(until, now() + pause)
-                while not waiter.must_search and (left := next_search - now()) > 0:
+                waiter.end_search(found)
+                next_search = min(deadline, now() + pause)
+                while not waiter.must_search and (remaining_s := next_search - now()) > 0:
                     waiter.wake.clear()
-                    await self._clock.wait_at_most(waiter.wake, left)
-                if not waiter.must_search and next_search == until:
+                    await self._clock.wait_at_most(waiter.wake, remaining_s)
+                if not waiter.must_search and next_search == deadline:
                     return WaitResult(None, waiter.count)
                 pause *= 2
 
@@ -220,7 +220,7 @@ class Waiters:
     def _registered(self, waiter: Waiter) -> Iterator[Waiter]:
         if not self.waiting and self._relay is not None:
             self._stop_listening = self._relay.listen(self.receive)
-        subject = waiter.wanted.subject
+        subject = waiter.condition.subject
         self.waiting[subject].add(waiter)
         try:
             yield waiter
@@ -235,37 +235,37 @@ class Waiters:
     def _search_again(self, service_id: int | None) -> None:
         for subject, waiting in self.waiting.items():
             if None in {service_id, subject.service_id} or subject.service_id == service_id:
-                for waiter in waiting.concerned(None):
+                for waiter in waiting.candidates(None):
                     waiter.search_again()
 
 
 T = TypeVar("T")
 
 
-# Real time, in seconds, after which `ChangeWaiter` looks again even without a write here: another
-# server may have written.
-_LOOK_AGAIN_S: Final = 0.5
+# Real time, in seconds, after which `ChangeWaiter` searches again even without a write here:
+# another server may have written.
+_RECHECK_S: Final = 0.5
 
 
 class ChangeWaiter:
-    """Waits for tests in this process: looks again after each write to the store."""
+    """Waits for tests in this process: searches again after each write to the store."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
-    async def until(self, look: Callable[[], Awaitable[T | None]], timeout_s: float) -> T | None:
-        """The first result of `look` that is not None; None after `timeout_s` of real time."""
-        until = self._clock.monotonic() + timeout_s
+    async def wait_for(self, find: Callable[[], Awaitable[T | None]], timeout_s: float) -> T | None:
+        """The first result of `find` that is not None; None after `timeout_s` of real time."""
+        deadline = self._clock.monotonic() + timeout_s
         wake = asyncio.Event()
-        unwatch = self._store.watch(wake.set)
+        stop_watching = self._store.watch(wake.set)
         try:
             while True:
                 wake.clear()
-                found = await look()
-                left = until - self._clock.monotonic()
-                if found is not None or left <= 0:
+                found = await find()
+                remaining_s = deadline - self._clock.monotonic()
+                if found is not None or remaining_s <= 0:
                     return found
-                await self._clock.wait_at_most(wake, min(left, _LOOK_AGAIN_S))
+                await self._clock.wait_at_most(wake, min(remaining_s, _RECHECK_S))
         finally:
-            unwatch()
+            stop_watching()

@@ -1,6 +1,6 @@
 """The rules, response codes and fields as data.
 
-`sandbox-sim explain`, docs/fidelity.md and the OpenAPI document have their words.
+`sandbox-sim explain`, docs/fidelity.md and the OpenAPI document show these texts.
 """
 
 import tomllib

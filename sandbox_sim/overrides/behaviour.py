@@ -35,7 +35,7 @@ class BehaviourControl:
         self.configured = holder.present
         self._store = store
         self._holder = holder
-        store.watch_topic(Topic.BEHAVIOUR, self._follow)
+        store.watch_topic(Topic.BEHAVIOUR, self._reload)
 
     @property
     def present(self) -> Behaviour:
@@ -45,7 +45,7 @@ class BehaviourControl:
     async def start(self) -> None:
         """Adopt the changes of servers that run already; if this is the first, undo them."""
         if self._store.joined_others:
-            await self._follow()
+            await self._reload()
         else:
             await self.undo()
 
@@ -68,7 +68,7 @@ class BehaviourControl:
 
         return await self._store.run(work)
 
-    async def _follow(self) -> None:
+    async def _reload(self) -> None:
         saved = await self._store.run(lambda unit: unit.behaviour())
         self._holder.present = saved or self.configured
         log.info("settings changed while the server runs: %s", self.present.shown_given or "none")

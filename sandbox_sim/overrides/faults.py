@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from sandbox_sim.overrides.overrides import UserRules, count, still_open
+from sandbox_sim.overrides.overrides import UserRules, count_match, lock_if_open
 from sandbox_sim.ports import Ids, Store, Unit
 from sandbox_sim.records.overrides import MatchFacts, UserRule, UserRuleKind
 from sandbox_sim.values.response_codes import Code, Reply
@@ -41,7 +41,7 @@ ANSWER_LOST: Final = "the answer was lost"
 
 _EFFECTS: Final[Mapping[AnswerFault, str]] = {
     AnswerFault.CONNECTION_RESET: f"{ANSWER_LOST}: the connection was reset",
-    AnswerFault.EMPTY_RESPONSE: (f"{ANSWER_LOST}: the connection was closed before its first byte"),
+    AnswerFault.EMPTY_RESPONSE: f"{ANSWER_LOST}: the connection was closed before its first byte",
     AnswerFault.MALFORMED_JSON: "the answer was cut off within its JSON",
     AnswerFault.TIMEOUT: f"{ANSWER_LOST}: nothing was sent, and the connection stayed open",
 }
@@ -147,25 +147,28 @@ class Faults:
         self._ids = ids
         self.loaded: Sequence[UserRule] = rules.loaded[UserRuleKind.FAULT]
 
-    async def choose(self, asked: MatchFacts) -> InjectedFault | None:
+    async def choose(self, request: MatchFacts) -> InjectedFault | None:
         """The fault for a request, or None. Its use is counted for all servers."""
-        rules = self._rules.for_request(UserRuleKind.FAULT, asked)
+        rules = self._rules.for_request(UserRuleKind.FAULT, request)
         if not rules:
             return None
-        fault = await self._store.run(lambda unit: self._chosen(unit, rules))
+        fault = await self._store.run(lambda unit: self._combined(unit, rules))
         return None if fault == InjectedFault() else fault
 
-    async def _chosen(self, unit: Unit, rules: Sequence[UserRule]) -> InjectedFault:
-        """Lock the rules in one order everywhere, that of `in_order`: no two units deadlock."""
+    async def _combined(self, unit: Unit, rules: Sequence[UserRule]) -> InjectedFault:
+        """The combined fault of the rules that fire.
+
+        It locks the rules in the order of `in_order`, as all units do, so no two units deadlock.
+        """
         fault = InjectedFault()
-        for known in rules:
-            if fault.decided_by is not None and not is_latency(known):
+        for loaded in rules:
+            if fault.decided_by is not None and not is_latency(loaded):
                 continue
-            rule = await still_open(unit, known)
+            rule = await lock_if_open(unit, loaded)
             if rule is None:
                 continue
             applied = fires(rule, self._ids.draw)
-            await count(unit, rule, applied=applied)
+            await count_match(unit, rule, applied=applied)
             if applied:
                 fault = fault.with_rule(rule, self._ids.draw)
         return fault

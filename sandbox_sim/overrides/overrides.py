@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from sandbox_sim.events.waits import Awaited, Shown, Subject, Waiters
+from sandbox_sim.events.waits import Shown, Subject, WaitCondition, Waiters
 from sandbox_sim.ports import Clock, Ids, Store, StoreError, Topic, Unit
 from sandbox_sim.records import callbacks
 from sandbox_sim.records.events import EventType
@@ -53,10 +53,10 @@ class UserRules:
         for kind, loaded in self.loaded.items():
             loaded[:] = in_order(rule for rule in rules if rule.kind is kind)
 
-    def for_request(self, kind: UserRuleKind, asked: MatchFacts) -> Sequence[UserRule]:
+    def for_request(self, kind: UserRuleKind, request: MatchFacts) -> Sequence[UserRule]:
         """The loaded rules of a kind that match a request and are not used up, by `in_order`."""
         return [
-            rule for rule in self.loaded[kind] if not rule.used_up and rule.match.matches(asked)
+            rule for rule in self.loaded[kind] if not rule.used_up and rule.match.matches(request)
         ]
 
     async def add(
@@ -88,14 +88,14 @@ class UserRules:
         Raises `UnknownAfter`.
         """
         rules = await self._store.run(lambda unit: unit.user_rules())
-        asked = [rule for rule in rules if _is_of(rule, kind, listing.service_id)]
-        return page_of_all(asked, listing, attrgetter("id"))
+        matching = [rule for rule in rules if _matches(rule, kind, listing.service_id)]
+        return page_of_all(matching, listing, attrgetter("id"))
 
     async def clear(self, kind: UserRuleKind, service_id: int | None) -> int:
         """Delete the rules of one service, or all of the kind; returns how many there were."""
 
         async def work(unit: Unit) -> int:
-            rules = [rule for rule in await unit.user_rules() if _is_of(rule, kind, service_id)]
+            rules = [rule for rule in await unit.user_rules() if _matches(rule, kind, service_id)]
             for rule in rules:
                 await unit.delete_user_rule(rule)
             await unit.announce(Topic.RULES)
@@ -117,30 +117,30 @@ class UserRules:
         return await self._store.run(work)
 
 
-def _is_of(rule: UserRule, kind: UserRuleKind, service_id: int | None) -> bool:
+def _matches(rule: UserRule, kind: UserRuleKind, service_id: int | None) -> bool:
     return rule.kind is kind and service_id in {None, rule.match.service_id}
 
 
-async def still_open(unit: Unit, known: UserRule) -> UserRule | None:
-    """The present state of a loaded rule, which it locks; None if it is gone or used up."""
-    rule = await unit.user_rule(known.id)
+async def lock_if_open(unit: Unit, loaded: UserRule) -> UserRule | None:
+    """Lock a loaded rule and return its present state; None if it was deleted or is used up."""
+    rule = await unit.user_rule(loaded.id)
     return None if rule is None or rule.used_up else rule
 
 
-async def count(unit: Unit, rule: UserRule, *, applied: bool) -> None:
+async def count_match(unit: Unit, rule: UserRule, *, applied: bool) -> None:
     """Count a request that a rule matched; if that uses it up, every server loads the rules."""
-    met = rule.counted(applied=applied)
-    await unit.save_user_rule(met)
-    if met.used_up:
+    counted = rule.counted(applied=applied)
+    await unit.save_user_rule(counted)
+    if counted.used_up:
         await unit.announce(Topic.RULES)
 
 
 # How long an answer waits for the callback that must precede it, in seconds of real time. The wait
 # is limited, because some receivers acknowledge only after their client has our answer.
-LONGEST_WAIT_S: Final = 3.0
+MAX_WAIT_S: Final = 3.0
 
 # The callback that an answer waits for is among this many of the newest ones of its service.
-_NEWEST: Final = 100
+_SEARCHED_CALLBACKS: Final = 100
 
 
 class Overrides:
@@ -163,61 +163,62 @@ class Overrides:
         usual: the reply by the rules. If it is a rejection, only overrides with an outcome apply.
         """
         accepted = usual.code in ACCEPTED
-        override = await self._followed(
-            unit, self._open(match_facts_of_payment(payment)), lambda one: one.decides or accepted
+        candidates = self._candidates(match_facts_of_payment(payment))
+        override = await self._first_that_applies(
+            unit, candidates, lambda each: each.decides or accepted
         )
         if override is None:
             return usual, None
         return override.reply(payment.operation), override
 
-    async def refusal(self, asked: MatchFacts) -> Reply | None:
+    async def refusal(self, request: MatchFacts) -> Reply | None:
         """The rejection that an override sets for a request other than a payment, or None."""
-        known = self._open(asked)
-        if not known:
+        candidates = self._candidates(request)
+        if not candidates:
             return None
-        override = await self._store.run(lambda unit: self._followed(unit, known))
-        return None if override is None else override.refusal(asked.operation)
+        override = await self._store.run(lambda unit: self._first_that_applies(unit, candidates))
+        return None if override is None else override.refusal(request.operation)
 
-    def _open(self, asked: MatchFacts) -> Sequence[UserRule]:
+    def _candidates(self, request: MatchFacts) -> Sequence[UserRule]:
         """The overrides that may apply to the request, by `in_order`."""
         return [
             rule
-            for rule in self._rules.for_request(UserRuleKind.OVERRIDE, asked)
-            if rule.match.operation or _read(rule).applies_to(asked.operation)
+            for rule in self._rules.for_request(UserRuleKind.OVERRIDE, request)
+            if rule.match.operation or _parse(rule).applies_to(request.operation)
         ]
 
-    async def _followed(
+    async def _first_that_applies(
         self,
         unit: Unit,
-        known: Sequence[UserRule],
+        candidates: Sequence[UserRule],
         applies: Callable[[Override], bool] = lambda _override: True,
     ) -> Override | None:
-        """The first of these that still exists and applies; counts the request for each tried."""
-        for each in known:
-            rule = await still_open(unit, each)
+        """The first candidate that is open and applies; counts the request for each one tried."""
+        for each in candidates:
+            rule = await lock_if_open(unit, each)
             if rule is None:
                 continue
-            override = _read(rule)
+            override = _parse(rule)
             applied = applies(override)
-            await count(unit, rule, applied=applied)
+            await count_match(unit, rule, applied=applied)
             if applied:
                 return override
         return None
 
-    async def first_attempt(self, service_id: int, network_id: str) -> None:
-        """Return after the first attempt at a transaction's callback, or after `LONGEST_WAIT_S`."""
+    async def wait_for_first_attempt(self, service_id: int, network_id: str) -> None:
+        """Return after the first attempt at a transaction's callback, or after `MAX_WAIT_S`."""
 
         def was_tried(record: Shown) -> bool:
             return record["network_transaction_id"] == network_id and bool(record["attempts"])
 
         async def search() -> Sequence[Shown]:
-            newest = Listing(service_id, limit=_NEWEST)
-            kept = await self._store.run(lambda unit: unit.list_callbacks(newest))
-            return list(filter(was_tried, map(callbacks.shown, kept)))
+            newest = Listing(service_id, limit=_SEARCHED_CALLBACKS)
+            newest_callbacks = await self._store.run(lambda unit: unit.list_callbacks(newest))
+            return list(filter(was_tried, map(callbacks.shown, newest_callbacks)))
 
-        wanted = Awaited(Subject(EventType.CALLBACK, service_id), "id", was_tried)
+        condition = WaitCondition(Subject(EventType.CALLBACK, service_id), "id", was_tried)
         with contextlib.suppress(StoreError):  # the payment itself is saved
-            await self._waiters.until(wanted, search, LONGEST_WAIT_S)
+            await self._waiters.wait_for(condition, search, MAX_WAIT_S)
 
 
 def match_facts_of_payment(payment: Payment) -> MatchFacts:
@@ -232,5 +233,5 @@ def match_facts_of_payment(payment: Payment) -> MatchFacts:
     )
 
 
-def _read(rule: UserRule) -> Override:
+def _parse(rule: UserRule) -> Override:
     return parse_override({"id": rule.id, **rule.effect})

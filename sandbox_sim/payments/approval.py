@@ -29,10 +29,10 @@ APPROVAL_RULE: Final = "D33"
 # The path of the handset pages, below the address that clients reach the server at.
 HANDSET_PAGES: Final = "/_sandbox/handset"
 
-# How the `id` of the override begins; the id of a user's override that applies too follows.
-_APPROVAL: Final = "approval"
+# The `id` of the override; the id of a user's override that applies too follows after a space.
+_APPROVAL_ID: Final = "approval"
 
-ASKED: Final = frozenset(
+PROMPTED_OPERATIONS: Final = frozenset(
     each for each, row in PAYMENTS.items() if each.row.fills and row.party is Party.PHONE
 )
 
@@ -44,7 +44,7 @@ class PromptDecision(StrEnum):
     DECLINE = "decline"
 
 
-STATUS_OF: Final[Mapping[PromptDecision, Status]] = {
+_STATUS_OF_DECISION: Final[Mapping[PromptDecision, Status]] = {
     PromptDecision.APPROVE: Status.SUCCESSFUL,
     PromptDecision.DECLINE: Status.FAILED,
 }
@@ -58,46 +58,44 @@ class Prompt(NamedTuple):
 
 
 def approval_override(
-    payment: Payment, timeout: timedelta, decided_by: Override | None
+    payment: Payment, timeout: timedelta, user_override: Override | None
 ) -> Override | None:
     """The override of a payment that the payer must approve; None if the payer gets no prompt.
 
-    decided_by: the override that applies to the payment. There is no prompt if it sets the outcome,
-    or asks for the callback before the answer. Its delay does not apply.
+    user_override: the override that applies to the payment. There is no prompt if it sets the
+    outcome, or asks for the callback before the answer. Its delay does not apply.
     """
-    if payment.operation not in ASKED or not payment.is_mobile:
+    if payment.operation not in PROMPTED_OPERATIONS or not payment.is_mobile:
         return None
     delay_ms = round(timeout.total_seconds() * 1000)
-    if decided_by is None:
-        return Override(_APPROVAL, Status.CANCELLED, delay_ms=delay_ms)
-    if decided_by.decides or decided_by.callback.before_response:
+    if user_override is None:
+        return Override(_APPROVAL_ID, Status.CANCELLED, delay_ms=delay_ms)
+    if user_override.decides or user_override.callback.before_response:
         return None
-    return decided_by._replace(
-        id=f"{_APPROVAL} {decided_by.id}", status=Status.CANCELLED, delay_ms=delay_ms
+    return user_override._replace(
+        id=f"{_APPROVAL_ID} {user_override.id}", status=Status.CANCELLED, delay_ms=delay_ms
     )
 
 
 def is_approval(override_id: str) -> bool:
     """Whether the override with this id is a prompt on the handset."""
-    return override_id.partition(" ")[0] == _APPROVAL
+    return override_id.partition(" ")[0] == _APPROVAL_ID
 
 
 def prompt_of(transaction: TransactionRecord) -> Prompt | None:
     """The open prompt of a transaction, or None."""
     override = transaction.override
-    if override is None or transaction.status is not Status.PENDING:
-        return None
-    if not is_approval(override.id):
+    if override is None or transaction.status is not Status.PENDING or not is_approval(override.id):
         return None
     return Prompt(transaction, transaction.initiated_at + override.delay)
 
 
-# A handset searches this many of the newest records of each kind, `_AT_ONCE` in one unit of work.
-_MOST_READ: Final = 5_000
+# A handset searches this many of the newest records of each kind, `_PAGE_SIZE` in one unit of work.
+_MAX_READ: Final = 5_000
 
-_AT_ONCE: Final = 500
+_PAGE_SIZE: Final = 500
 
-_MOST_MESSAGES: Final = 50
+_MAX_MESSAGES: Final = 50
 
 # Networks send their own prompts to the payers of mode P.
 _MODE: Final = ServiceMode.SANDBOX
@@ -152,7 +150,7 @@ class Handsets:
             )
             if each.payment.party in forms and (prompt := prompt_of(each)) is not None
         ]
-        return HandsetRecords(messages[:_MOST_MESSAGES], prompts[::-1])
+        return HandsetRecords(messages[:_MAX_MESSAGES], prompts[::-1])
 
     async def answer(
         self, number: str, service_id: int, network_transaction_id: str, decision: PromptDecision
@@ -170,25 +168,25 @@ class Handsets:
             prompt, now = prompt_of(transaction), self.clock.now()
             if prompt is None or prompt.times_out_at <= now:
                 return Answered(transaction, was_waiting=False)
-            to = STATUS_OF[decision]
-            decided = await self.settlement.conclude(unit, transaction, to, now)
+            status = _STATUS_OF_DECISION[decision]
+            decided = await self.settlement.conclude(unit, transaction, status, now)
             return Answered(decided, was_waiting=True)
 
         return await self.store.run(work)
 
     async def _newest(
         self,
-        listed: Callable[[Listing, Unit], Awaitable[Sequence[R]]],
+        list_page: Callable[[Listing, Unit], Awaitable[Sequence[R]]],
         id_of: Callable[[R], str],
     ) -> AsyncIterator[R]:
-        """The newest records of all services; other work runs between two pieces."""
+        """The newest records of all services; other work runs between two pages."""
         after: str | None = None
-        for _ in range(_MOST_READ // _AT_ONCE):
-            page = Listing(None, after, _AT_ONCE)
-            found = await self.store.run(partial(listed, page))
-            for each in found:
+        for _ in range(_MAX_READ // _PAGE_SIZE):
+            page = Listing(None, after, _PAGE_SIZE)
+            records = await self.store.run(partial(list_page, page))
+            for each in records:
                 yield each
-            if len(found) < _AT_ONCE:
+            if len(records) < _PAGE_SIZE:
                 return
-            after = id_of(found[-1])
+            after = id_of(records[-1])
             await self.clock.pause(0)

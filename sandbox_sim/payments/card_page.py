@@ -10,7 +10,7 @@ from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.records.transactions import STATUS_OF, CardPage, Choice, Status, TransactionRecord
 
 
-class Page(NamedTuple):
+class HostedPage(NamedTuple):
     """What the page shows.
 
     problem: what is wrong with the card number that was entered; None if nothing is.
@@ -30,13 +30,13 @@ class CardPages:
     settlement: Settlement
     behaviour: BehaviourHolder
 
-    async def view(self, card_page_id: str, *, opening: bool) -> Page | None:
+    async def view(self, card_page_id: str, *, opening: bool) -> HostedPage | None:
         """The page of this id.
 
         opening: a browser opens it (GET, not HEAD), so that from now on a person decides.
         """
 
-        async def work(unit: Unit) -> Page | None:
+        async def work(unit: Unit) -> HostedPage | None:
             page = await self._page(unit, card_page_id)
             if page is not None and opening and page.transaction.settles_by_itself:
                 await unit.save_transaction(page.transaction._replace(by_hand=True))
@@ -44,10 +44,12 @@ class CardPages:
 
         return await self.store.run(work)
 
-    async def choose(self, card_page_id: str, choice: Choice, card_number: str) -> Page | None:
+    async def choose(
+        self, card_page_id: str, choice: Choice, card_number: str
+    ) -> HostedPage | None:
         """Pay, fail or cancel; a payment that was decided before stays as it is."""
 
-        async def work(unit: Unit) -> Page | None:
+        async def work(unit: Unit) -> HostedPage | None:
             page = await self._page(unit, card_page_id)
             if page is None or page.transaction.status is not Status.PENDING:
                 return page
@@ -58,14 +60,14 @@ class CardPages:
                     return page._replace(problem="This card is not one of the sandbox test cards")
                 paid = transaction.payment.with_masked_card(card_number)
                 transaction = transaction._replace(payment=paid)
-            to = transaction.final_status if choice is Choice.PAY else STATUS_OF[choice]
-            if to is Status.PENDING:
+            status = transaction.final_status if choice is Choice.PAY else STATUS_OF[choice]
+            if status is Status.PENDING:
                 return page  # an override keeps it pending
             # A failed payment sends no callback; a cancelled one does (D31).
             decided = await self.settlement.conclude(
                 unit,
                 transaction,
-                to,
+                status,
                 self.clock.now(),
                 notify=choice is not Choice.FAIL,
             )
@@ -73,11 +75,11 @@ class CardPages:
 
         return await self.store.run(work)
 
-    async def _page(self, unit: Unit, card_page_id: str) -> Page | None:
+    async def _page(self, unit: Unit, card_page_id: str) -> HostedPage | None:
         card_page = await unit.card_page(card_page_id)
         if card_page is None:
             return None
         transaction = await unit.transaction_by_network_id(
             card_page.service_id, card_page.network_transaction_id
         )
-        return None if transaction is None else Page(card_page, transaction)
+        return None if transaction is None else HostedPage(card_page, transaction)

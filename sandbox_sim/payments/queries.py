@@ -61,7 +61,7 @@ class Queries:
         return Reply(Code.SUCCESS, rule, why, fields={"response_data": record})
 
 
-_NOT_FOUND = "Transaction not found"
+_NOT_FOUND_MESSAGE = "Transaction not found"
 
 
 class LiveQueries:
@@ -72,31 +72,33 @@ class LiveQueries:
 
     async def transaction_status(self, service_id: int, transaction_id: str) -> Reply:
         """`get_transaction_status`."""
-        found, reason = await self._store.run(partial(_found, service_id, transaction_id))
-        if found is None:
+        transaction, reason = await self._store.run(
+            partial(_transaction_and_reason, service_id, transaction_id)
+        )
+        if transaction is None:
             why = "the service has no such transaction in mode P"
-            return Reply(Code.NOT_FOUND, "D32", why, _NOT_FOUND)
-        fields = {"response_data": status_record(found, reason)}
-        return Reply(Code.SUCCESS, "D39", status_answer_why(found.status), fields=fields)
+            return Reply(Code.NOT_FOUND, "D32", why, _NOT_FOUND_MESSAGE)
+        fields = {"response_data": status_record(transaction, reason)}
+        return Reply(Code.SUCCESS, "D39", status_answer_why(transaction.status), fields=fields)
 
     async def account_balance(self, service_id: int) -> Reply:
         """`get_account_balance`: what is available, in the base currency."""
         mode = ServiceMode.PRODUCTION
         balances = await self._store.run(lambda unit: unit.balances(mode, service_id))
-        found = {wallet: balances.get(wallet_of(mode, service_id, wallet)) for wallet in Wallet}
+        by_wallet = {wallet: balances.get(wallet_of(mode, service_id, wallet)) for wallet in Wallet}
         record = {
             f"{wallet}_balance": ZERO if balance is None else balance.available
-            for wallet, balance in found.items()
+            for wallet, balance in by_wallet.items()
         }
         return Reply(Code.SUCCESS, "D39", "the ledger balances", fields={"response_data": record})
 
 
-async def _found(
+async def _transaction_and_reason(
     service_id: int, transaction_id: str, unit: Unit
 ) -> tuple[TransactionRecord | None, str]:
     """A transaction, and the reason that its last network gave if it failed."""
-    found = await unit.transaction(service_id, transaction_id, ServiceMode.PRODUCTION)
-    if found is None or found.status is not Status.FAILED:
-        return found, ""
-    attempts = await unit.attempts_of(found.network_transaction_id)
-    return found, attempts[-1].reason if attempts else ""
+    transaction = await unit.transaction(service_id, transaction_id, ServiceMode.PRODUCTION)
+    if transaction is None or transaction.status is not Status.FAILED:
+        return transaction, ""
+    attempts = await unit.attempts_of(transaction.network_transaction_id)
+    return transaction, attempts[-1].reason if attempts else ""

@@ -41,14 +41,14 @@ NICKNAME: Final = "Refund"
 
 _BY_ADJUST: Final = "pay it back outside of the gateway, and correct the books with `ledger adjust`"
 
-_INSTEAD: Final = (
+_ALTERNATIVE: Final = (
     "give the money back by an ordinary payout, or outside of the gateway, and correct the books "
     "with `ledger adjust`"
 )
 
-_HOLDS: Final = frozenset({Status.PENDING, Status.SUCCESSFUL})
+_COUNTED_STATUSES: Final = frozenset({Status.PENDING, Status.SUCCESSFUL})
 
-_MOST_LINES: Final = 1_000
+_MAX_LINES: Final = 1_000
 
 
 class RefundRefused(ValueError):
@@ -77,10 +77,10 @@ class RefundOrder(NamedTuple):
 
 
 class Refunded(NamedTuple):
-    """The transaction of a refund, and the reason of its reply, in words."""
+    """The transaction of a refund, and the reason of its reply."""
 
     transaction: TransactionRecord
-    said: str
+    why: str
 
 
 @dataclass(eq=False, repr=False)
@@ -100,38 +100,39 @@ class Refunds:
         return mode in self.processors
 
     async def refund(
-        self, of: CollectionKey, order: RefundOrder, public_address: Callable[[], str]
+        self, collection_key: CollectionKey, order: RefundOrder, public_address: Callable[[], str]
     ) -> Refunded:
         """Refund a collection; returns when the network, or the sandbox, has answered.
 
         Raises `RefundRefused` if the refund is not possible or was not accepted.
         """
         network_id = self.ids.network_transaction_id()
-        work = partial(self._begin, of, order, network_id, public_address)
+        work = partial(self._process, collection_key, order, network_id, public_address)
         decision = await self.store.run(work)
         reply = decision if isinstance(decision, Reply) else await decision()
-        key = of._replace(network_transaction_id=network_id)
-        made = await self.store.run(lambda unit: unit.transaction_by_network_id(*key))
-        if made is None:
-            raise RefundRefused(_refusal(reply))
-        return Refunded(made, reply.why)
+        key = collection_key._replace(network_transaction_id=network_id)
+        transaction = await self.store.run(lambda unit: unit.transaction_by_network_id(*key))
+        if transaction is None:
+            raise RefundRefused(_why_rejected(reply))
+        return Refunded(transaction, reply.why)
 
-    async def _begin(
+    async def _process(
         self,
-        of: CollectionKey,
+        collection_key: CollectionKey,
         order: RefundOrder,
         network_id: str,
         public_address: Callable[[], str],
         unit: Unit,
     ) -> PaymentDecision:
-        collection = await unit.transaction_by_network_id(*of)
+        collection = await unit.transaction_by_network_id(*collection_key)
         if collection is None:
             raise RefundRefused("the collection no longer exists")
         _require_collected(collection)
-        await _require_undoubted(unit, collection)
-        amount = await _amount(unit, collection, order.amount)
+        await _require_no_doubt(unit, collection)
+        amount = await _refund_amount(unit, collection, order.amount)
         now = self.clock.now()
-        payment = _payout(collection, amount, order.transaction_id or f"refund-{network_id}")
+        transaction_id = order.transaction_id or f"refund-{network_id}"
+        payment = _refund_payment(collection, amount, transaction_id)
         request = PaymentRequest(
             payment,
             Client(collection.client_key, "", collection.mode),
@@ -159,7 +160,7 @@ def _require_collected(transaction: TransactionRecord) -> None:
         )
 
 
-async def _require_undoubted(unit: Unit, collection: TransactionRecord) -> None:
+async def _require_no_doubt(unit: Unit, collection: TransactionRecord) -> None:
     """Refuse while the network says that the collection failed or was reversed after its success.
 
     The money may never have come, or be back with the payer already.
@@ -173,24 +174,26 @@ async def _require_undoubted(unit: Unit, collection: TransactionRecord) -> None:
             )
 
 
-async def _amount(unit: Unit, collection: TransactionRecord, asked: Decimal | None) -> Decimal:
+async def _refund_amount(
+    unit: Unit, collection: TransactionRecord, requested: Decimal | None
+) -> Decimal:
     """How much a refund pays; raises `RefundRefused` for more than is left of the collection."""
-    collected = await _collected(unit, collection)
-    left = collected
-    for each in await unit.refunds_of(collection):
-        if await _may_have_paid(unit, each):
-            left = subtract(left, each.payment.amount)
-    currency = collection.payment.currency_code
-    if left <= 0:
-        raise RefundRefused(f"all of the {collected} {currency} that was collected is refunded")
-    if asked is not None and asked > left:
+    collected = await _collected_amount(unit, collection)
+    remaining = collected
+    for refund in await unit.refunds_of(collection):
+        if await _may_have_paid(unit, refund):
+            remaining = subtract(remaining, refund.payment.amount)
+    total = f"{collected} {collection.payment.currency_code}"
+    if remaining <= 0:
+        raise RefundRefused(f"all of the {total} that was collected is refunded")
+    if requested is not None and requested > remaining:
         raise RefundRefused(
-            f"amount {asked} is more than what is left to refund: {left} of {collected} {currency}"
+            f"amount {requested} is more than what is left to refund: {remaining} of {total}"
         )
-    return left if asked is None else asked
+    return remaining if requested is None else requested
 
 
-async def _collected(unit: Unit, collection: TransactionRecord) -> Decimal:
+async def _collected_amount(unit: Unit, collection: TransactionRecord) -> Decimal:
     """The amount that was collected; in mode P a person may have settled it with another amount."""
     if collection.mode is ServiceMode.SANDBOX:
         return collection.payment.amount
@@ -199,7 +202,7 @@ async def _collected(unit: Unit, collection: TransactionRecord) -> Decimal:
         Wallet.COLLECTION,
         Reason.COLLECTED,
         collection.network_transaction_id,
-        limit=_MOST_LINES,
+        limit=_MAX_LINES,
         mode=collection.mode,
     )
     total = ZERO
@@ -211,32 +214,31 @@ async def _collected(unit: Unit, collection: TransactionRecord) -> Decimal:
 
 async def _may_have_paid(unit: Unit, refund: TransactionRecord) -> bool:
     """Whether a refund is open or successful, or its network contradicts its failure."""
-    if refund.status in _HOLDS:
+    if refund.status in _COUNTED_STATUSES:
         return True
     attempts = await unit.attempts_of(refund.network_transaction_id)
     return any(each.contradicted_by is Outcome.SUCCEEDED for each in attempts)
 
 
-def _payout(collection: TransactionRecord, amount: Decimal, transaction_id: str) -> Payment:
-    of = collection.payment
+def _refund_payment(collection: TransactionRecord, amount: Decimal, transaction_id: str) -> Payment:
+    original = collection.payment
     return Payment(
         Operation.PAYOUT,
-        of.service_id,
+        original.service_id,
         transaction_id,
-        f"Refund of {of.transaction_id}",
+        f"Refund of {original.transaction_id}",
         amount,
-        of.nw,
-        of.party,
+        original.nw,
+        original.party,
         PaymentOption.MOBILE_MONEY.value,
-        of.currency_code,
+        original.currency_code,
         callback_url="",
     )
 
 
-def _refusal(reply: Reply) -> str:
-    """Why the processor rejected the refund, in words."""
+def _why_rejected(reply: Reply) -> str:
     if reply.code == Code.INSUFFICIENT_BALANCE:
         return f"{reply.why}, and a refund is taken from it"
     if reply.code == Code.DUPLICATE:
         return f"{reply.why}: it names an earlier refund or payment, which is not made again"
-    return f"{reply.why}. Nothing was paid; try again later, or {_INSTEAD}"
+    return f"{reply.why}. Nothing was paid; try again later, or {_ALTERNATIVE}"

@@ -20,7 +20,7 @@ from sandbox_sim.values.vocabulary import PaymentOption
 
 AMOUNT_CAP: Final = Decimal(10000)
 
-_ABOVE_ALL_MONEY: Final = Decimal(10**15)
+_LARGEST_PLAIN_AMOUNT: Final = Decimal(10**15)
 
 
 class Facts(NamedTuple):
@@ -70,12 +70,12 @@ def card_refusal(number: str, nw: str | None, behaviour: Behaviour) -> Reply | N
 def _bill_account(payment: Payment, _behaviour: Behaviour, _facts: Facts) -> Reply | None:
     if vocabulary.is_account_of(payment.nw, payment.party):
         return None
-    shape = vocabulary.ACCOUNT_PREFIX[payment.nw] + "000000"
+    prefix = vocabulary.ACCOUNT_PREFIX[payment.nw] + "000000"
     return Reply(
         Code.NOT_ALLOWED,
         "sandbox.7",
         f"account_number {quoted(payment.party)} is not an account of {payment.nw}; those are "
-        f"{shape} and three more digits",
+        f"{prefix} and three more digits",
     )
 
 
@@ -104,19 +104,20 @@ def _amount_cap(payment: Payment, _behaviour: Behaviour, _facts: Facts) -> Reply
     if payment.amount <= AMOUNT_CAP:
         return None
     rule = "D12" if payment.operation is Operation.CARD else "sandbox.3"
-    why = f"amount {_plain(payment.amount)} is above {AMOUNT_CAP}, the sandbox maximum"
+    why = f"amount {_format_amount(payment.amount)} is above {AMOUNT_CAP}, the sandbox maximum"
     return Reply(Code.AMOUNT_ABOVE_CAP, rule, why)
 
 
-def _plain(amount: Decimal) -> str:
+def _format_amount(amount: Decimal) -> str:
     """An amount for a sentence, without zeros at its end; one above all money as 1E+30."""
-    return f"{amount.normalize():f}" if amount < _ABOVE_ALL_MONEY else f"{amount.normalize()}"
+    return f"{amount.normalize():f}" if amount < _LARGEST_PLAIN_AMOUNT else f"{amount.normalize()}"
 
 
 def _balance(payment: Payment, _behaviour: Behaviour, facts: Facts) -> Reply | None:
     if facts.available is None or payment.amount <= facts.available:
         return None
-    why = f"amount {_plain(payment.amount)} is above the balance of {_plain(facts.available)}"
+    amount, available = _format_amount(payment.amount), _format_amount(facts.available)
+    why = f"amount {amount} is above the balance of {available}"
     return Reply(Code.INSUFFICIENT_BALANCE, "D13", why)
 
 
@@ -128,10 +129,10 @@ def _repeated(payment: Payment, _behaviour: Behaviour, facts: Facts) -> Reply | 
 
 
 def _magic_outcome(payment: Payment, behaviour: Behaviour, _facts: Facts) -> Reply | None:
-    found = behaviour.magic.outcome_of(payment)
-    if found is None:
+    result = behaviour.magic.outcome_of(payment)
+    if result is None:
         return None
-    outcome, chosen_by = found
+    outcome, chosen_by = result
     why = f"the setting magic_outcomes gives {outcome} to this {chosen_by}"
     if outcome in MAGIC_STATUSES:
         return ACCEPTANCE[payment.operation]._replace(rule=MAGIC_RULE, why=why)
@@ -148,7 +149,7 @@ def _last_digit(payment: Payment, _behaviour: Behaviour, _facts: Facts) -> Reply
 
 
 # The checks of the number, account or card.
-_PARTIES: Final[Mapping[Party, tuple[PaymentCheck, ...]]] = {
+_PARTY_CHECKS: Final[Mapping[Party, tuple[PaymentCheck, ...]]] = {
     Party.PHONE: (_allowed_number, _matching_network),
     Party.PAYEE: (_payout_channel, _allowed_number, _matching_network),
     Party.CARD: (_test_card,),
@@ -158,7 +159,7 @@ _PARTIES: Final[Mapping[Party, tuple[PaymentCheck, ...]]] = {
 
 def _checks(operation: Operation, row: PaymentRow) -> Iterator[PaymentCheck]:
     """The checks of an operation, in the order of D9, without those that cannot apply to it."""
-    yield from _PARTIES[row.party]
+    yield from _PARTY_CHECKS[row.party]
     if Code.AMOUNT_ABOVE_CAP in operation.row.rejections:
         yield _amount_cap
     if operation.row.spends:
@@ -169,13 +170,13 @@ def _checks(operation: Operation, row: PaymentRow) -> Iterator[PaymentCheck]:
 
 
 # The checks that a setting turns on, with its field in `Behaviour`.
-_TURNED_ON_BY: Final[Mapping[PaymentCheck, str]] = {
+_ENABLING_SETTING: Final[Mapping[PaymentCheck, str]] = {
     _matching_network: "match_network",
     _repeated: "rejects_duplicates",
     _magic_outcome: "magic_outcomes",
 }
 CHECKS: Final[Mapping[Operation, tuple[tuple[PaymentCheck, str | None], ...]]] = {
-    operation: tuple((check, _TURNED_ON_BY.get(check)) for check in _checks(operation, row))
+    operation: tuple((check, _ENABLING_SETTING.get(check)) for check in _checks(operation, row))
     for operation, row in PAYMENTS.items()
 }
 

@@ -70,7 +70,7 @@ class Settlement:
         self,
         unit: Unit,
         transaction: TransactionRecord,
-        to: Status,
+        status: Status,
         now: datetime,
         *,
         notify: bool = True,
@@ -79,7 +79,7 @@ class Settlement:
 
         notify: add its callback, due at once. Refunds never have one.
         """
-        decided = transaction.moved(to, now)
+        decided = transaction.moved(status, now)
         # From now on the callback keeps the secret part of its address.
         await unit.save_transaction(decided._replace(callback_target=None))
         await self.accounts.move(unit, decided)
@@ -121,7 +121,7 @@ class Settlement:
         profile = settings.profile_of(transaction.callback_address, client)
         key = settings.key_of(client)
         if transaction.override is not None:
-            asked = transaction.override.callback
-            profile = asked.profile or profile
-            key = WRONG_KEY if asked.bad_signature else key
+            overridden = transaction.override.callback
+            profile = overridden.profile or profile
+            key = WRONG_KEY if overridden.bad_signature else key
         return bodies.compose(transaction, profile, key, self.ids.record_id(), now)

@@ -99,7 +99,7 @@ LEAVE_A_TRANSACTION: Final = frozenset({Code.RECEIVED, Code.SUCCESS, Code.DECLIN
 
 USED_BEFORE: Final = "the service has used this transaction_id before"
 
-REPEATED: Final = f"{USED_BEFORE}; the newer transaction replaces the older"
+REPLACES_EARLIER: Final = f"{USED_BEFORE}; the newer transaction replaces the older"
 
 IN_233_FORM: Final = (
     "customer_number is in the 233 form, which payments accept only because of the setting "
@@ -113,9 +113,9 @@ _CARD: Final = Operation.CARD
 
 _PAYOUT: Final = Operation.PAYOUT
 
-_NEW: Final = Facts()
+_NEW_FACTS: Final = Facts()
 
-_REPEATED: Final = Facts(repeated=True)
+_REPEATED_FACTS: Final = Facts(repeated=True)
 
 PESEWA: Final = Decimal("0.01")
 
@@ -139,13 +139,13 @@ class SandboxProcessor:
         payment = request.payment
         if behaviour.accept_international:
             payment = _without_plus(payment)
-        replaced = await _with_its_id(unit, payment)
+        replaced = await _newest_with_same_id(unit, payment)
         # D14 looks back as far as a status query.
         repeats = replaced is not None and answers_status(replaced, at)
         earlier = replaced if repeats else None
         is_refund = request.refund is not None
-        decided = await self.decide(unit, payment, at, behaviour, earlier, is_refund=is_refund)
-        reply, override = decided, None
+        reply = await self.decide(unit, payment, at, behaviour, earlier, is_refund=is_refund)
+        override = None
         is_magic = reply.rule == MAGIC_RULE
         magic_status = behaviour.magic.status_of(payment) if is_magic else None
         if self.overrides.loaded:
@@ -154,7 +154,7 @@ class SandboxProcessor:
             override = magic_override(magic_status, override)
         timeout = behaviour.prompt_timeout
         if timeout is not None and reply.code == Code.RECEIVED:
-            reply, override = self._prompted(payment, timeout, reply, override)
+            reply, override = self._with_prompt(payment, timeout, reply, override)
         reply = reply.with_warnings(_warnings(payment, behaviour, reply, earlier))
         if reply.code not in LEAVE_A_TRANSACTION:
             return reply
@@ -172,7 +172,7 @@ class SandboxProcessor:
             reply = reply._replace(fields=fields)
         if override is None or is_refund or not override.callback.before_response:
             return reply
-        return partial(self._deliver_first, request, reply)
+        return partial(self._wait_for_first_attempt, request, reply)
 
     async def decide(
         self,
@@ -188,7 +188,7 @@ class SandboxProcessor:
 
         earlier: the live transaction of the service with the same `transaction_id`.
         """
-        facts = _NEW if earlier is None else _REPEATED
+        facts = _NEW_FACTS if earlier is None else _REPEATED_FACTS
         # A collection takes nothing from a wallet of the service.
         spends = payment.operation.row.spends is not None
         account = self.accounts.checked(payment.operation, is_refund=is_refund) if spends else None
@@ -198,18 +198,18 @@ class SandboxProcessor:
         return decide(payment, behaviour, facts)
 
     @staticmethod
-    def _prompted(
+    def _with_prompt(
         payment: Payment, timeout: timedelta, reply: Reply, override: Override | None
     ) -> tuple[Reply, Override | None]:
         """The reply and the override of a payment that the payer must approve (D33)."""
-        asking = approval_override(payment, timeout, override)
-        if asking is None:
+        prompt = approval_override(payment, timeout, override)
+        if prompt is None:
             return reply, override
         why = (
             f"the payer is asked at {HANDSET_PAGES}/{payment.party} for "
             f"{timeout.total_seconds():g} s (setting approval)"
         )
-        return reply._replace(rule=APPROVAL_RULE, why=why), asking
+        return reply._replace(rule=APPROVAL_RULE, why=why), prompt
 
     async def _accept(
         self,
@@ -246,15 +246,15 @@ class SandboxProcessor:
         await unit.add_card_page(page)
         return page.id
 
-    async def _deliver_first(self, request: PaymentRequest, reply: Reply) -> Reply:
+    async def _wait_for_first_attempt(self, request: PaymentRequest, reply: Reply) -> Reply:
         """Wait for the first attempt at the callback, as an override asks for (D16)."""
         network_id = request.network_transaction_id
         self.gate.release(network_id)
-        await self.overrides.first_attempt(request.payment.service_id, network_id)
+        await self.overrides.wait_for_first_attempt(request.payment.service_id, network_id)
         return reply
 
 
-async def _with_its_id(unit: Unit, payment: Payment) -> TransactionRecord | None:
+async def _newest_with_same_id(unit: Unit, payment: Payment) -> TransactionRecord | None:
     """The newest transaction with the `transaction_id`, locked until the unit ends; or None.
 
     The lock keeps a settlement by another server from being overwritten when the transaction is
@@ -277,18 +277,18 @@ def _warnings(
     payment: Payment, behaviour: Behaviour, reply: Reply, earlier: TransactionRecord | None
 ) -> tuple[str, ...]:
     """Warnings about values that sandbox accepts, and production or another setting refuses."""
-    taken = reply.code in LEAVE_A_TRANSACTION
-    found = [] if earlier is None else [REPEATED if taken else USED_BEFORE]
+    leaves_transaction = reply.code in LEAVE_A_TRANSACTION
+    warnings = [] if earlier is None else [REPLACES_EARLIER if leaves_transaction else USED_BEFORE]
     in_233_form = payment.party.startswith(msisdn.COUNTRY_CODE) and payment.is_mobile
-    if in_233_form and taken and behaviour.accept_international:
+    if in_233_form and leaves_transaction and behaviour.accept_international:
         by_lenient = "accept_international" in behaviour.turned_on_by_lenient
-        found.append(BY_LENIENT if by_lenient else IN_233_FORM)
+        warnings.append(BY_LENIENT if by_lenient else IN_233_FORM)
     try:
         if payment.amount % PESEWA:
-            found.append(MORE_DECIMALS)
+            warnings.append(MORE_DECIMALS)
     except InvalidOperation:  # above all money there are no decimals
         pass
-    return tuple(found)
+    return tuple(warnings)
 
 
 @dataclass(eq=False, repr=False)

@@ -12,11 +12,11 @@ from sandbox_sim.settings.loading import REQUEST, ConfigError, settings_from
 from sandbox_sim.settings.schema import Settings
 
 # These only set others: the server keeps their value, and reads the others.
-_TURN_ON_OTHERS: Final = frozenset({"lenient", "rate_limit"})
-_OF_BEHAVIOUR: Final = frozenset(each.name for each in fields(Behaviour))
+_ENABLING_SETTINGS: Final = frozenset({"lenient", "rate_limit"})
+_BEHAVIOUR_FIELDS: Final = frozenset(each.name for each in fields(Behaviour))
 # In the order of the configuration file.
 CHANGEABLE: Final = tuple(
-    name for name in Settings.model_fields if name in _OF_BEHAVIOUR | _TURN_ON_OTHERS
+    name for name in Settings.model_fields if name in _BEHAVIOUR_FIELDS | _ENABLING_SETTINGS
 )
 
 
@@ -47,15 +47,15 @@ class RunningSettings:
             settings = settings_from({**configured, **given}, REQUEST, *problems)
         except ConfigError as error:
             raise ChangeRefused(str(error)) from None
-        kept = settings.model_dump(mode="json", include=set(given))
-        return replace(settings.behaviour(), given=kept)
+        in_json = settings.model_dump(mode="json", include=set(given))
+        return replace(settings.behaviour(), given=in_json)
 
     def shown(self, present: Behaviour) -> dict[str, SettingView]:
         """Each setting that can change, by its name."""
         return {name: self._view(name, present) for name in CHANGEABLE}
 
     def _view(self, name: str, present: Behaviour) -> SettingView:
-        if name in _TURN_ON_OTHERS:
+        if name in _ENABLING_SETTINGS:
             configured = getattr(self._settings, name)
             value = present.given.get(name, configured)
         else:

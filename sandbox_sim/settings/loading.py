@@ -26,10 +26,10 @@ _ENVIRONMENT: Final = "environment"
 _FLAG: Final = "flag"
 # A change of a running server, which is JSON.
 REQUEST: Final = "request"
-# These give values as text: lists and tables in JSON.
+# These origins give values as text: lists and tables in JSON.
 _TEXT_ORIGINS: Final = frozenset({_ENVIRONMENT, _FLAG})
-_KIND: Final = {"list_type": "a list", "dict_type": "a table"}
-_SHOULD: Final = re.compile(r"^\w+ should")
+_TYPE_NAMES: Final = {"list_type": "a list", "dict_type": "a table"}
+_PYDANTIC_SUBJECT: Final = re.compile(r"^\w+ should")
 
 
 class ConfigError(ValueError):
@@ -37,14 +37,14 @@ class ConfigError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedSettings:
     """The settings, and the origin of each one that is not a default."""
 
     settings: Settings
     origins: Mapping[str, str]
 
 
-def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Loaded:
+def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> LoadedSettings:
     """Read file, environment and flags; raises `ConfigError` with a line for each problem."""
     layers: dict[str, Mapping[str, Any]] = {}
     if file is not None:
@@ -55,18 +55,18 @@ def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Lo
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for origin, layer in layers.items():
-        problems += _unknown(layer, origin)
+        problems += _unknown_settings(layer, origin)
         known = {name: value for name, value in layer.items() if name in Settings.model_fields}
         if origin in _TEXT_ORIGINS:
-            known, undecodable = _decoded(known, origin)
+            known, undecodable = _decode(known, origin)
             problems += undecodable
         values |= known
         origins |= dict.fromkeys(known, origin)
         if origin == _ENVIRONMENT and (variables := _network_variables()):
             values["networks"] = merged_variables(values.get("networks", {}), variables)
             origins.setdefault("networks", origin)
-    settings = _settings(values, origins, problems)
-    return Loaded(settings, {**origins, **settings.turned_on})
+    settings = _validated(values, origins, problems)
+    return LoadedSettings(settings, {**origins, **settings.turned_on})
 
 
 def settings_from(values: Mapping[str, Any], place: str, *problems: str) -> Settings:
@@ -77,17 +77,19 @@ def settings_from(values: Mapping[str, Any], place: str, *problems: str) -> Sett
     Raises `ConfigError`.
     """
     known = {name: value for name, value in values.items() if name in Settings.model_fields}
-    return _settings(known, dict.fromkeys(known, place), [*problems, *_unknown(values, place)])
+    return _validated(
+        known, dict.fromkeys(known, place), [*problems, *_unknown_settings(values, place)]
+    )
 
 
-def _settings(
+def _validated(
     values: Mapping[str, Any], origins: Mapping[str, str], problems: Sequence[str]
 ) -> Settings:
     """Make the settings. Raises `ConfigError` if they are invalid or `problems` is not empty."""
     try:
         settings = Settings(**values)
     except ValidationError as error:
-        problems = [*problems, *_sentences(error, origins)]
+        problems = [*problems, *_error_lines(error, origins)]
     if problems:
         raise ConfigError("\n".join(problems))
     return settings
@@ -121,7 +123,7 @@ def _network_variables() -> Mapping[str, str]:
     }
 
 
-def _decoded(texts: Mapping[str, str], origin: str) -> tuple[dict[str, Any], Sequence[str]]:
+def _decode(texts: Mapping[str, str], origin: str) -> tuple[dict[str, Any], Sequence[str]]:
     """The texts, with lists and tables parsed as JSON, and problems. `null` leaves a default."""
     values: dict[str, Any] = {}
     problems = []
@@ -135,7 +137,7 @@ def _decoded(texts: Mapping[str, str], origin: str) -> tuple[dict[str, Any], Seq
     return {name: value for name, value in values.items() if value is not None}, problems
 
 
-def _unknown(names: Iterable[str], place: str) -> Iterator[str]:
+def _unknown_settings(names: Iterable[str], place: str) -> Iterator[str]:
     for name in names:
         if name not in Settings.model_fields:
             yield no_such_setting(name, place, Settings.model_fields)
@@ -146,12 +148,12 @@ def no_such_setting(name: str, place: str, known: Iterable[str], prefix: str = "
 
     prefix: the beginning of all these names as the user writes them.
     """
-    near = nearest(name, known)
-    hint = f"; did you mean {prefix}{near}?" if near else ""
+    closest = nearest(name, known)
+    hint = f"; did you mean {prefix}{closest}?" if closest else ""
     return f"{prefix}{name} (from {place}): there is no such setting{hint}"
 
 
-def _sentences(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str]:
+def _error_lines(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str]:
     """One line for each problem: the setting, its origin, and what is wrong."""
     for detail in error.errors(include_url=False, include_input=False):
         if detail["loc"]:
@@ -173,13 +175,13 @@ def _problem(name: str, rest: Sequence[str], detail: ErrorDetails, origin: str) 
         case "extra_forbidden":
             return f"is unknown; {suggestion(rest[-1], _fields_of_entry(name))}"
         case "list_type" | "dict_type" as kind if not rest:
-            return f"must be {_KIND[kind]}, {_example(name, origin)}"
+            return f"must be {_TYPE_NAMES[kind]}, {_example(name, origin)}"
     return message_of(detail)
 
 
 def message_of(detail: ErrorDetails) -> str:
     """What a value must be, as our own errors say it."""
-    return _SHOULD.sub("must", detail["msg"].removeprefix("Value error, "))
+    return _PYDANTIC_SUBJECT.sub("must", detail["msg"].removeprefix("Value error, "))
 
 
 def _fields_of_entry(name: str) -> Iterable[str]:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 # The entry points of adapters, ours and those of other packages.
 ENTRY_POINTS: Final = "sandbox_sim.networks"
-_FROM_FILE: Final = "_file"
+_FILE_SUFFIX: Final = "_file"
 _MASKED: Final = "**********"
 # The texts of an adapter that are not secret; every other text is masked where it is shown.
-_SHOWN: Final = frozenset(
+_NOT_SECRET: Final = frozenset(
     {
         *("base_url", "target_environment", "currency", "record", "replay", "notify"),
         *("host", "system_type", "source_address_type", "receipt_ids"),
@@ -63,20 +63,20 @@ class NetworkTable(BaseModel):
 
         Raises `ValueError` for a file that cannot be read.
         """
-        found: dict[str, object] = {}
+        settings: dict[str, object] = {}
         for name, value in (self.model_extra or {}).items():
-            if name.endswith(_FROM_FILE) and isinstance(value, str):
-                found[name.removesuffix(_FROM_FILE)] = read_secret(name, value)
+            if name.endswith(_FILE_SUFFIX) and isinstance(value, str):
+                settings[name.removesuffix(_FILE_SUFFIX)] = read_secret(name, value)
             else:
-                found[name] = value
-        return found
+                settings[name] = value
+        return settings
 
     @model_serializer(mode="wrap", when_used="json")
     def _masked(self, serialized: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        own = serialized(self)
+        fields = serialized(self)
         extra = self.model_extra or {}
         return {
-            name: _shown(name, value) if name in extra else value for name, value in own.items()
+            name: _mask(name, value) if name in extra else value for name, value in fields.items()
         }
 
 
@@ -95,25 +95,25 @@ class RouteTable(BaseModel):
         return NetworkRoute(self.network, frozenset(self.operation), frozenset(self.nw))
 
 
-def _shown(name: str, value: object) -> object:
+def _mask(name: str, value: object) -> object:
     if isinstance(value, Mapping):
-        return _table_shown(value)
-    if not isinstance(value, str) or name in _SHOWN or name.endswith(_FROM_FILE):
+        return _mask_table(value)
+    if not isinstance(value, str) or name in _NOT_SECRET or name.endswith(_FILE_SUFFIX):
         return value
     return _MASKED
 
 
-def _table_shown(table: Mapping[str, object]) -> Mapping[str, object]:
+def _mask_table(table: Mapping[str, object]) -> Mapping[str, object]:
     """A table within the table of a network, with the values of headers masked."""
-    shown: dict[str, object] = {}
+    masked: dict[str, object] = {}
     for name, value in table.items():
         if not isinstance(value, Mapping):
-            shown[name] = value
+            masked[name] = value
         elif name == _HEADERS:
-            shown[name] = dict.fromkeys(value, _MASKED)
+            masked[name] = dict.fromkeys(value, _MASKED)
         else:
-            shown[name] = _table_shown(value)
-    return shown
+            masked[name] = _mask_table(value)
+    return masked
 
 
 @cache
@@ -124,7 +124,7 @@ def installed_adapters() -> "Mapping[str, EntryPoint]":
     return {each.name: each for each in entry_points(group=ENTRY_POINTS)}
 
 
-def networks_made(
+def make_networks(
     tables: Mapping[str, NetworkTable], clock: Clock, ids: Ids
 ) -> "Mapping[str, Network]":
     """The networks by name, not open yet.
@@ -133,29 +133,29 @@ def networks_made(
     """
     from sandbox_sim.ports.network import NetworkEnvironment  # noqa: PLC0415 -- production only
 
-    made, problems = {}, []
+    networks, problems = {}, []
     for name, table in tables.items():
         environment = NetworkEnvironment(
             name, clock, ids, table.timeout_s * _SECONDS, table.schedule.longest_pause
         )
         try:
-            made[name] = _network(table, environment, installed_adapters())
+            networks[name] = _make_network(table, environment, installed_adapters())
         except ValueError as error:  # `NetworkConfigError` is one
             problems.append(f"networks.{name}: {error}")
     if problems:
         raise NetworkConfigError("\n".join(problems))
-    return made
+    return networks
 
 
-def _network(
+def _make_network(
     table: NetworkTable, environment: "NetworkEnvironment", installed: "Mapping[str, EntryPoint]"
 ) -> "Network":
-    found = installed.get(table.adapter)
-    if found is None:
+    entry_point = installed.get(table.adapter)
+    if entry_point is None:
         known = ", ".join(sorted(installed))
         raise NetworkConfigError(f"there is no adapter {table.adapter!r}; installed are {known}")
     try:
-        factory: NetworkFactory = found.load()
+        factory: NetworkFactory = entry_point.load()
     except ImportError as error:
         raise NetworkConfigError(f"the adapter {table.adapter} cannot be loaded: {error}") from None
     return factory(table.adapter_settings(), environment)

@@ -17,13 +17,13 @@ from pydantic import (
 from sandbox_sim.adapters.clock_and_ids import RandomIds, SystemClock
 from sandbox_sim.adapters.tls import TlsError, authority_file, from_files
 from sandbox_sim.callbacks.destinations import CallbackHosts, CallbackRoutes
-from sandbox_sim.operations import CARRIED
+from sandbox_sim.operations import NETWORK_OPERATIONS
 from sandbox_sim.ports import NetworkConfigError
 from sandbox_sim.production.routing import missing_networks
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE, KEPT_IN_MEMORY
-from sandbox_sim.settings.networks import NetworkTable, RouteTable, networks_made
+from sandbox_sim.settings.networks import NetworkTable, RouteTable, make_networks
 from sandbox_sim.settings.values import (
     AllowedHost,
     BasePath,
@@ -55,7 +55,7 @@ A_DAY_MS: Final = A_DAY_S * 1000
 
 
 # The rate_limit_per_minute of `rate_limit = "field"`; its burst is the default (D10).
-_RATE_IN_THE_FIELD: Final = 100.0
+_FIELD_RATE_PER_MINUTE: Final = 100.0
 # What the setting `lenient` turns on (D34).
 LENIENT: Final[Mapping[str, Any]] = {
     "accept_international": True,
@@ -309,15 +309,15 @@ class Settings(BaseModel):
         return masked(store)
 
     @model_validator(mode="after")
-    def _turned_on(self) -> "Settings":
+    def _turn_on_others(self) -> "Settings":
         """Set what `lenient` and `rate_limit` turn on, without counting it as given."""
         self.__dict__.update({name: LENIENT[name] for name in self.turned_on_by_lenient})
         if "rate_limit_per_minute" in self.turned_on:
-            self.__dict__["rate_limit_per_minute"] = _RATE_IN_THE_FIELD
+            self.__dict__["rate_limit_per_minute"] = _FIELD_RATE_PER_MINUTE
         return self
 
     @model_validator(mode="after")
-    def _consistent(self) -> "Settings":
+    def _check_consistency(self) -> "Settings":
         """Raise `ValueError`, with a line `name: problem` for each conflict between settings."""
         problems = []
         try:
@@ -348,10 +348,10 @@ class Settings(BaseModel):
     @property
     def turned_on(self) -> Mapping[str, str]:
         """The settings that another setting turned on, each with the name of that one."""
-        found = dict.fromkeys(self.turned_on_by_lenient, "lenient")
+        turned_on_by = dict.fromkeys(self.turned_on_by_lenient, "lenient")
         if self.rate_limit and "rate_limit_per_minute" not in self.model_fields_set:
-            found["rate_limit_per_minute"] = "rate_limit"
-        return found
+            turned_on_by["rate_limit_per_minute"] = "rate_limit"
+        return turned_on_by
 
     @property
     def loopback(self) -> bool:
@@ -431,9 +431,9 @@ class Settings(BaseModel):
 
     def clients(self) -> dict[str, Client]:
         """The clients by their key."""
-        found = (entry.client() for entry in self.credentials)
+        clients = (entry.client() for entry in self.credentials)
         modes = {ServiceMode.SANDBOX, *([ServiceMode.PRODUCTION] if self.production else [])}
-        return {each.client_key: replace(each, served=each.mode in modes) for each in found}
+        return {each.client_key: replace(each, served=each.mode in modes) for each in clients}
 
 
 def _problems(settings: Settings) -> Iterator[str]:
@@ -470,20 +470,20 @@ def _tls_problems(settings: Settings) -> Iterator[str]:
 def _network_problems(settings: Settings) -> Iterator[str]:
     """A line `name: problem` for each setting of networks that is invalid or unsafe."""
     routes = [table.route for table in settings.routes]
-    named = {each for route in routes for each in route.operations}
-    for operation in sorted(named.difference(CARRIED)):
+    routed_operations = {each for route in routes for each in route.operations}
+    for operation in sorted(routed_operations.difference(NETWORK_OPERATIONS)):
         yield f"routes: no network carries the operation {operation}"
     if settings.production:
         for name in missing_networks(routes, settings.networks):
             yield f"routes: there is no table [networks.{name}]"
         try:
-            networks_made(settings.networks, SystemClock(), RandomIds())
+            make_networks(settings.networks, SystemClock(), RandomIds())
         except NetworkConfigError as error:
             yield from str(error).splitlines()
-        yield from _unsafe(settings)
+        yield from _unsafe_problems(settings)
 
 
-def _unsafe(settings: Settings) -> Iterator[str]:
+def _unsafe_problems(settings: Settings) -> Iterator[str]:
     """A line `name: problem` for each setting that is unsafe in production."""
     builtin = SANDBOX_CLIENT.client_key, SANDBOX_CLIENT.secret_key
     pairs = {

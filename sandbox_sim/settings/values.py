@@ -27,11 +27,11 @@ from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.hosts import Host, is_postgres, parse_host_pattern
 from sandbox_sim.values.redaction import nearest
 
-_LONGEST_NAME: Final = 60
-_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_FIELD_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
+_MAX_NAME_LENGTH: Final = 60
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 # Headers that every callback sets itself, and those that HTTP needs.
-_OWN_HEADERS: Final = frozenset(
+_RESERVED_HEADERS: Final = frozenset(
     {
         *("content-type", "content-length", "content-encoding", "host", SIGNATURE_HEADER.lower()),
         *("connection", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
@@ -39,7 +39,7 @@ _OWN_HEADERS: Final = frozenset(
 )
 
 
-def _fits(pattern: str, kind: str) -> AfterValidator:
+def _matches(pattern: str, kind: str) -> AfterValidator:
     """Refuses a text that does not match the pattern: it must be of this kind."""
 
     def checked(value: str) -> str:
@@ -50,7 +50,7 @@ def _fits(pattern: str, kind: str) -> AfterValidator:
     return AfterValidator(checked)
 
 
-def _accepted_by(parse: Callable[[Any], object]) -> AfterValidator:
+def _parsable_by(parse: Callable[[Any], object]) -> AfterValidator:
     """Keeps a value as it is written, if this function can parse it."""
 
     def checked(value: Any) -> Any:
@@ -96,23 +96,23 @@ def host_in(url: str) -> Host:
 
 
 def _header_name(value: str) -> str:
-    if not _TOKEN.fullmatch(value):
+    if not _HEADER_NAME.fullmatch(value):
         raise ValueError("must be a valid header name, such as X-Staging")
-    if value.lower() in _OWN_HEADERS:
+    if value.lower() in _RESERVED_HEADERS:
         raise ValueError("is a header that the gateway writes itself; choose another")
     return value
 
 
 def _header_value(value: SecretStr) -> SecretStr:
-    if not _FIELD_VALUE.fullmatch(value.get_secret_value()):
+    if not _HEADER_VALUE.fullmatch(value.get_secret_value()):
         raise ValueError("must be one line of ASCII, with no space at either end")
     return value
 
 
 def _headers(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
-    seen: dict[str, str] = {}
+    names: dict[str, str] = {}
     for name in value:
-        other = seen.setdefault(name.lower(), name)
+        other = names.setdefault(name.lower(), name)
         if other != name:
             raise ValueError(f"{other} and {name} are the same header; keep one of them")
     return value
@@ -124,8 +124,8 @@ def _store(value: str) -> str:
     if is_postgres(value) or value == "memory:":
         return value
     if not value.startswith("sqlite:"):
-        names = "must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE"
-        raise ValueError(f"{names}{_meant_store(value)}")
+        expected = "must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE"
+        raise ValueError(expected + _store_suggestion(value))
     if "\x00" in value:
         raise ValueError("must not contain a NUL character")
     try:
@@ -135,18 +135,18 @@ def _store(value: str) -> str:
     return value
 
 
-def _meant_store(value: str) -> str:
-    """The end of the error about a store: a suggestion for a word or a path without `sqlite:`."""
+def _store_suggestion(value: str) -> str:
+    """The end of the error about a store: a suggestion for a word or path without `sqlite:`."""
     if not value or ":" in value:
         return ""
     is_path = any(char in value for char in "./\\~")
-    meant = None if is_path else nearest(f"{value}:", ("memory:", "sqlite:"))
-    return f"; did you mean {meant or f'sqlite:{value}'}?"
+    closest = None if is_path else nearest(f"{value}:", ("memory:", "sqlite:"))
+    return f"; did you mean {closest or f'sqlite:{value}'}?"
 
 
 def _merchant_name(value: str) -> str:
-    if not value.strip() or len(value) > _LONGEST_NAME or not value.isprintable():
-        raise ValueError(f"must be a name of 1 to {_LONGEST_NAME} printable characters")
+    if not value.strip() or len(value) > _MAX_NAME_LENGTH or not value.isprintable():
+        raise ValueError(f"must be a name of 1 to {_MAX_NAME_LENGTH} printable characters")
     return value.strip()
 
 
@@ -161,26 +161,26 @@ def read_secret(name: str, path: str) -> str:
     return secret
 
 
-Prefix = Annotated[str, _fits("0[0-9]{0,9}", "the first digits of a local number, such as 0244")]
-LocalNumber = Annotated[str, _fits("[0-9]{10}", "a local number of ten digits")]
+Prefix = Annotated[str, _matches("0[0-9]{0,9}", "the first digits of a local number, such as 0244")]
+LocalNumber = Annotated[str, _matches("[0-9]{10}", "a local number of ten digits")]
 BasePath = Annotated[str, AfterValidator(_base_path)]
 RateLimit = Annotated[Literal["field"] | None, BeforeValidator(_rate_limit)]
 PublicUrl = Annotated[str | None, AfterValidator(_public_url)]
-AllowedHost = Annotated[str, _accepted_by(parse_host_pattern)]
-UrlPrefix = Annotated[str, _accepted_by(parse_url_prefix), _accepted_by(check_address)]
-Rewrites = Annotated[dict[UrlPrefix, UrlPrefix], _accepted_by(parse_rewrites)]
+AllowedHost = Annotated[str, _parsable_by(parse_host_pattern)]
+UrlPrefix = Annotated[str, _parsable_by(parse_url_prefix), _parsable_by(check_address)]
+Rewrites = Annotated[dict[UrlPrefix, UrlPrefix], _parsable_by(parse_rewrites)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 HeaderValue = Annotated[SecretStr, AfterValidator(_header_value)]
 Headers = Annotated[dict[HeaderName, HeaderValue], AfterValidator(_headers)]
-CallbackHost = Annotated[str, _accepted_by(parse_entry)]
+CallbackHost = Annotated[str, _parsable_by(parse_entry)]
 StoreName = Annotated[str, AfterValidator(_store)]
 ClientKey = Annotated[
-    str, _fits("[^:]+", "text without a colon, which ends the key in Basic authentication")
+    str, _matches("[^:]+", "text without a colon, which ends the key in Basic authentication")
 ]
 MagicKey = Annotated[str, AfterValidator(check_key)]
 MagicOutcome = Annotated[str, AfterValidator(check_outcome)]
-CardNumber = Annotated[str, _fits("[0-9]{12,19}", "a card number of 12 to 19 digits")]
-ServiceKey = Annotated[str, _fits("[1-9][0-9]{0,18}", "a service_id, such as 55")]
+CardNumber = Annotated[str, _matches("[0-9]{12,19}", "a card number of 12 to 19 digits")]
+ServiceKey = Annotated[str, _matches("[1-9][0-9]{0,18}", "a service_id, such as 55")]
 MerchantName = Annotated[str, AfterValidator(_merchant_name)]
 
 
@@ -198,8 +198,7 @@ class Credentials(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _read(cls, values: Any) -> Any:
-        """Read the `secret_key` from its file."""
+    def _read_secret_file(cls, values: Any) -> Any:
         if not isinstance(values, dict) or not isinstance(values.get("secret_key_file"), str):
             return values
         if "secret_key" in values:

@@ -21,7 +21,7 @@ MAX_RECIPIENTS: Final = 1000
 _RECIPIENT: Final = re.compile(r"\+?[0-9]{9,15}")
 
 
-def accepted(
+def new_messages(
     request: SmsRequest,
     recipients: Iterable[tuple[str, str]],
     size: Size,
@@ -38,9 +38,9 @@ def accepted(
     status = SmsStatus.QUEUED if is_live else SmsStatus.ACKNOWLEDGED
     service_id, text, sender_id = request.service_id, request.msg_body, request.sender_id
     # By position, since a bulk makes a thousand of them in one turn of the event loop.
-    unsent = (text, sender_id, *size, status, at, None, None, None, mode)
+    common_fields = (text, sender_id, *size, status, at, None, None, None, mode)
     return [
-        Message(processing_id, batch_id, service_id, number, *unsent)
+        Message(processing_id, batch_id, service_id, number, *common_fields)
         for processing_id, number in recipients
     ]
 
@@ -57,7 +57,7 @@ def decide(
         why = f"{field} {allowlist.refusal(number, ', in local or in 233 form')}"
         return Reply(Code.SMS_NUMBER_NOT_ALLOWED, "sandbox.1", why)
 
-    return _decided(request, approved_senders, allowlist.international, refusal)
+    return _decide(request, approved_senders, allowlist.international, refusal)
 
 
 def decide_live(request: SmsRequest, approved_senders: Collection[str]) -> Reply | list[str]:
@@ -68,10 +68,10 @@ def decide_live(request: SmsRequest, approved_senders: Collection[str]) -> Reply
         why = f"{field} {quoted(number)} is not a phone number of Ghana, such as 233244000001"
         return Reply(code, "D39", why)
 
-    return _decided(request, approved_senders, msisdn.international, refusal)
+    return _decide(request, approved_senders, msisdn.international, refusal)
 
 
-def _decided(
+def _decide(
     request: SmsRequest,
     approved_senders: Collection[str],
     international: Callable[[str], str | None],
@@ -91,17 +91,17 @@ def _decided(
         return recipients
     numbers = []
     for index, number in enumerate(recipients):
-        form = international(number)
-        if form is None:
+        in_233_form = international(number)
+        if in_233_form is None:
             return refusal(f"recipients[{index}]" if request.bulk else "customer_number", number)
-        numbers.append(form)
+        numbers.append(in_233_form)
     if not request.msg_body.strip():
         return Reply(Code.SMS_NOT_PROCESSED, "D24", "msg_body is empty or blank")
     return numbers
 
 
-def _instead(recipients: object) -> str:
-    """What came in place of an array: PHP sends an array with a gap in its keys as an object."""
+def _actual_type(recipients: object) -> str:
+    """The type that is not an array: PHP sends an array with a gap in its keys as an object."""
     match recipients:
         case dict():
             return ", not an object"
@@ -113,20 +113,20 @@ def _instead(recipients: object) -> str:
 
 def _recipients(request: SmsRequest) -> list[str] | Reply:
     """The recipients as a list of strings, or the rejection with code 389 or 390."""
-    found = request.recipients
-    if not isinstance(found, list) or not found:
-        why = f"recipients must be an array with at least one number{_instead(found)}"
+    recipients = request.recipients
+    if not isinstance(recipients, list) or not recipients:
+        why = f"recipients must be an array with at least one number{_actual_type(recipients)}"
         return Reply(Code.BAD_RECIPIENTS, "D24", why)
     if request.bulk:
-        for index, number in enumerate(found):
+        for index, number in enumerate(recipients):
             if not isinstance(number, str) or not _RECIPIENT.fullmatch(number):
                 value = f" {quoted(number)}" if isinstance(number, str) else ""
                 why = f"recipients[{index}]{value} is not a string of 9 to 15 digits"
                 return Reply(Code.BAD_RECIPIENTS, "D24", why)
-        if len(found) > MAX_RECIPIENTS:
+        if len(recipients) > MAX_RECIPIENTS:
             return Reply(
                 Code.TOO_MANY_RECIPIENTS,
                 "endpoint.10",
-                f"{len(found)} recipients exceed the maximum of {MAX_RECIPIENTS}",
+                f"{len(recipients)} recipients exceed the maximum of {MAX_RECIPIENTS}",
             )
-    return found
+    return recipients

@@ -50,15 +50,15 @@ class SmsOperations:
 
         async def work(unit: Unit) -> int | None:
             now = self.clock.now()
-            left = await self.accounts.charge(unit, request.service_id, units, subject, now)
-            if left is not None:
+            units_left = await self.accounts.charge(unit, request.service_id, units, subject, now)
+            if units_left is not None:
                 await unit.add_messages(messages)
                 due = now + behaviour.sms_transition
                 await unit.add_job(Job(due, JobKind.SETTLE_SMS, request.service_id, subject))
-            return left
+            return units_left
 
-        left = await self.store.run(work)
-        return answer_of(request, messages, size, left, "sandbox.10")
+        units_left = await self.store.run(work)
+        return answer_of(request, messages, size, units_left, "sandbox.10")
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
         """Handle a `SETTLE_SMS` job: numbers that end in 9 are refunded, others sent (D25)."""
@@ -93,20 +93,20 @@ def messages_of(
 ) -> Sequence[Message]:
     """One message for each recipient of a send. request: redacted."""
     batch_id = ids.record_id() if request.bulk else None
-    identified = ((ids.record_id(), number) for number in recipients)
-    return sandbox_rules.accepted(request, identified, size, now, batch_id=batch_id, mode=mode)
+    with_ids = ((ids.record_id(), number) for number in recipients)
+    return sandbox_rules.new_messages(request, with_ids, size, now, batch_id=batch_id, mode=mode)
 
 
 def answer_of(
-    request: SmsRequest, messages: Sequence[Message], size: Size, left: int | None, rule: str
+    request: SmsRequest, messages: Sequence[Message], size: Size, units_left: int | None, rule: str
 ) -> Reply:
-    """The answer to a send. left: the service's units after it; None if it has too few for it."""
+    """The answer to a send. units_left: of the service after it; None if it had too few."""
     units = size.page_count * len(messages)
-    if left is None:
+    if units_left is None:
         why = f"SMS units needed: {units}, more than the balance of the service"
         return Reply(Code.INSUFFICIENT_SMS_UNITS, rule, why)
     record = _bulk_record if request.bulk else _send_record
-    fields = {"response_data": record(messages, size, left)}
+    fields = {"response_data": record(messages, size, units_left)}
     warnings = (LONG_SENDER,) if len(request.sender_id) > MAX_SENDER else ()
     why = f"SMS units charged: {units}"
     return Reply(Code.SMS_RECEIVED, rule, why, fields=fields, warnings=warnings)
@@ -137,7 +137,7 @@ def balance_reply(service_id: int, units: int, updated_at: datetime, rule: str) 
     return Reply(Code.SMS_BALANCE, rule, f"{units} units", fields={"response_data": record})
 
 
-def _send_record(messages: Sequence[Message], size: Size, left: int) -> dict[str, object]:
+def _send_record(messages: Sequence[Message], size: Size, units_left: int) -> dict[str, object]:
     """`response_data` of `sms/send`."""
     (message,) = messages
     return {
@@ -149,11 +149,11 @@ def _send_record(messages: Sequence[Message], size: Size, left: int) -> dict[str
         "units_charged": message.units_charged,
         "char_count": size.char_count,
         "encoding": size.encoding,
-        "sms_balance": left,
+        "sms_balance": units_left,
     }
 
 
-def _bulk_record(messages: Sequence[Message], size: Size, left: int) -> dict[str, object]:
+def _bulk_record(messages: Sequence[Message], size: Size, units_left: int) -> dict[str, object]:
     """`response_data` of `sms/bulk`."""
     first = messages[0]
     return {
@@ -162,7 +162,7 @@ def _bulk_record(messages: Sequence[Message], size: Size, left: int) -> dict[str
         "page_count": size.page_count,
         "units_per_recipient": first.units_charged,
         "total_units_charged": first.units_charged * len(messages),
-        "sms_balance": left,
+        "sms_balance": units_left,
         "status": first.status.value,
         "status_code": first.status.code,
         "encoding": size.encoding,

@@ -53,13 +53,13 @@ class Size(NamedTuple):
 
 def measure(text: str) -> Size:
     """The size of a text, which must not be empty."""
-    encoding, starts = _laid_out(text)
+    encoding, starts = _layout(text)
     return Size(encoding, len(text), len(starts))
 
 
 def pages(text: str) -> Sequence[str]:
     """The text of each page, in order: as many pages as `measure` counts."""
-    _, starts = _laid_out(text)
+    _, starts = _layout(text)
     return [text[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
 
 
@@ -73,7 +73,7 @@ def octets(text: str, encoding: Literal["GSM", "UNICODE"]) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
-def _laid_out(text: str) -> tuple[Literal["GSM", "UNICODE"], Sequence[int]]:
+def _layout(text: str) -> tuple[Literal["GSM", "UNICODE"], Sequence[int]]:
     """The encoding of a text, and where each of its pages begins."""
     if _GSM.issuperset(text):
         widths = [2 if char in GSM_EXTENSION else 1 for char in text]
@@ -87,9 +87,9 @@ def _page_starts(widths: Sequence[int], *, single_page: int, several_pages: int)
     if sum(widths) <= single_page:
         return [0]
     starts, used = [0], 0
-    for place, width in enumerate(widths):
+    for index, width in enumerate(widths):
         if used + width > several_pages:
-            starts.append(place)
+            starts.append(index)
             used = 0
         used += width
     return starts

@@ -98,7 +98,7 @@ class View:
                     break
             return None
 
-        came = await self._gateway.watch.until(look, timeout_s)
+        came = await self._gateway.watch.wait_for(look, timeout_s)
         if came is None:
             raise AssertionError(await self._instead(timeout_s, wanted))
         return came

@@ -14,7 +14,7 @@ import trustme
 
 from sandbox_sim import __version__
 from sandbox_sim.adapters import callback_sender
-from sandbox_sim.adapters.callback_sender import KEPT_IDLE, HttpCallbackSender
+from sandbox_sim.adapters.callback_sender import MAX_IDLE_CONNECTIONS, HttpCallbackSender
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.records.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
 from sandbox_sim.testing.network_contract.http_peer import closed_address
@@ -164,13 +164,13 @@ class TestAnswer:
 async def test_the_sender_keeps_a_limited_number_of_idle_connections(
     sender: HttpCallbackSender, listen: Listen
 ) -> None:
-    urls = [await listen(Receiver(http("200 OK"), hang)) for _ in range(KEPT_IDLE + 8)]
+    urls = [await listen(Receiver(http("200 OK"), hang)) for _ in range(MAX_IDLE_CONNECTIONS + 8)]
 
     for url in urls:
         assert (await post(sender, url)).acknowledges
     await asyncio.sleep(0)  # the last one is closed
 
-    assert sender.connections == KEPT_IDLE
+    assert sender.connections == MAX_IDLE_CONNECTIONS
 
 
 SOON = timedelta(milliseconds=30)
@@ -367,7 +367,7 @@ class TestContainers:
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         marker = tmp_path / ".dockerenv"
-        monkeypatch.setattr(callback_sender, "MARKERS", (str(marker),))
+        monkeypatch.setattr(callback_sender, "CONTAINER_FILES", (str(marker),))
 
         assert not callback_sender.in_container()
         marker.touch()

@@ -18,8 +18,8 @@ ACCEPTED = {"202", "000", "015"}
 
 def ids_of(records: SampleRecords) -> tuple[list[str], list[str]]:
     """The ids of the payments and of the messages."""
-    payments = [each.network_transaction_id for each in records.purchases]
-    return payments, [each.processing_id for each in records.texts]
+    payments = [each.network_transaction_id for each in records.payments]
+    return payments, [each.processing_id for each in records.messages]
 
 
 def test_a_seed_gives_the_same_records_and_more_records_begin_with_the_same_ids() -> None:
@@ -36,7 +36,7 @@ def test_sample_records_are_the_same_on_any_machine() -> None:
     records = PEOPLE.sample_records(42, 55, 2)
 
     (person,) = records.people
-    purchase, text = records.purchases[0], records.texts[0]
+    purchase, text = records.payments[0], records.messages[0]
     assert (person.customer_number, person.nw) == ("0200855501", "VOD")
     assert purchase.network_transaction_id == "97614145849"
     assert purchase.payment.amount == Decimal("149.64")
@@ -58,7 +58,7 @@ def test_another_seed_or_service_gives_other_records(seed: int, service_id: int)
 def test_the_sandbox_accepts_each_payment_of_the_sample_records(seed: int, service_id: int) -> None:
     records = PEOPLE.sample_records(seed, service_id, 13)
 
-    for purchase in records.purchases:
+    for purchase in records.payments:
         assert decide(purchase.payment, Behaviour(), Facts()).code in ACCEPTED
         assert re.fullmatch(r"9[0-9]{10}", purchase.network_transaction_id)
     assert len(set(ids_of(records)[0])) == 13

@@ -6,7 +6,7 @@ import pytest
 
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.adapters.process import divide_descriptors, run
-from sandbox_sim.callbacks.delivery_queue import IN_ALL
+from sandbox_sim.callbacks.delivery_queue import MAX_CONCURRENT
 
 
 class Impatient(SystemClock):
@@ -65,7 +65,7 @@ def test_callbacks_and_clients_share_the_file_descriptors(limit: int) -> None:
     assert shared.callbacks + shared.clients + shared.backlog + reserve <= max(limit, 160)
     assert shared.callbacks >= 8
     assert shared.clients >= 8
-    assert shared.callbacks <= IN_ALL
+    assert shared.callbacks <= MAX_CONCURRENT
 
 
 def test_1500_hanging_receivers_delay_the_others_less_than_30_seconds() -> None:

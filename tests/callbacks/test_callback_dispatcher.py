@@ -39,10 +39,10 @@ async def test_a_callback_is_sent_with_its_exact_body_and_signature(
     address = "http://ama:s3same@shop.test/callback"
     saved = callback(body='{"message":"Ɛyɛ"}', signature="5ca1ab1e").with_address(address)
     await works.notify(saved)
-    await works.jobs.settle()
+    await works.jobs.run_until_idle()
     # A delivered callback is not sent again; the dispatcher finishes its job.
     await works.notify(callback("C2", state=DeliveryState.DELIVERED))
-    await works.jobs.settle()
+    await works.jobs.run_until_idle()
 
     (post,) = works.sender.posts
     assert post.url == address
@@ -110,7 +110,7 @@ class TestErrors:
         works.sender.on_post = reset
         await works.notify(callback())
 
-        await works.jobs.settle()
+        await works.jobs.run_until_idle()
 
         assert await works.states() == {}
         assert await works.next_due() is None
@@ -124,7 +124,7 @@ class TestErrors:
         works.sender.on_post = break_the_store
         await works.notify(callback())
 
-        await works.jobs.settle()
+        await works.jobs.run_until_idle()
 
         tries = caplog.text.count("could not be recorded, trying again: the disk is full")
         assert (tries, len(works.sender.posts)) == (3, 1)
@@ -134,7 +134,7 @@ class TestErrors:
         works.sender.raises = [RuntimeError("a bug") for _ in range(32)]
         await works.notify(*to("shop.test", 40))
 
-        await works.jobs.settle()
+        await works.jobs.run_until_idle()
 
         delivered = [s for s in (await works.states()).values() if s is DeliveryState.DELIVERED]
         assert len(delivered) >= 40 - 32
@@ -148,7 +148,7 @@ async def test_an_attempt_that_another_server_took_over_is_logged(
 
     await works.notify(callback("C1"))
     works.sender.on_post = lost
-    await works.jobs.settle()
+    await works.jobs.run_until_idle()
 
     assert "an attempt at callback C1 is not recorded: job 1 was taken over" in caplog.text
     assert "Traceback" not in caplog.text
@@ -164,7 +164,7 @@ def configured(works: Works, *clients: Client, behaviour: BehaviourHolder = BEHA
     signing = CallbackSigning({each.client_key: each for each in clients}, behaviour)
     deliveries = replace(works.deliveries, behaviour=behaviour, signing=signing)
     handlers: dict[JobKind, JobHandler] = dict.fromkeys(
-        (JobKind.DELIVER, JobKind.DELIVER_LIVE), deliveries.take
+        (JobKind.DELIVER, JobKind.DELIVER_LIVE), deliveries.on_due
     )
     jobs = Scheduler(works.store, works.clock, deliveries, handlers)
     return Works(works.clock, works.store, works.sender, deliveries, jobs)

@@ -6,8 +6,8 @@ import logging
 import pytest
 
 from sandbox_sim.callbacks import callback_dispatcher
-from sandbox_sim.callbacks.callback_dispatcher import IN_ONE_TURN
-from sandbox_sim.callbacks.delivery_queue import IN_ALL, PER_RECEIVER
+from sandbox_sim.callbacks.callback_dispatcher import STARTS_PER_TURN
+from sandbox_sim.callbacks.delivery_queue import MAX_CONCURRENT, MAX_CONCURRENT_PER_RECEIVER
 from sandbox_sim.records.callbacks import DeliveryState
 from tests.conftest import Works, to
 from tests.fakes import NO_DESCRIPTORS, NOT_THERE
@@ -41,7 +41,7 @@ class TestFairness:
     ) -> None:
         await works.notify(*(callback(f"C{n}", body=str(n)) for n in range(50)))
 
-        await works.jobs.settle()
+        await works.jobs.run_until_idle()
 
         assert [post.body for post in works.sender.posts] == [str(n).encode() for n in range(50)]
         assert works.deliveries.receivers == ()
@@ -53,9 +53,9 @@ async def test_abandoning_a_service_cancels_its_attempts_and_keeps_those_of_othe
 ) -> None:
     works.sender.hang(SLOW)
     others = [callback(f"other {n}", url=SLOW, service_id=56) for n in range(8)]
-    await works.notify(*to("slow.test", PER_RECEIVER), *others)
+    await works.notify(*to("slow.test", MAX_CONCURRENT_PER_RECEIVER), *others)
     await works.start()
-    assert works.sender.at_work[SLOW] == PER_RECEIVER
+    assert works.sender.at_work[SLOW] == MAX_CONCURRENT_PER_RECEIVER
 
     await works.deliveries.abandon(SERVICE)
     await turns()
@@ -63,7 +63,7 @@ async def test_abandoning_a_service_cancels_its_attempts_and_keeps_those_of_othe
     works.sender.answer_all()
     await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
-    assert len(works.sender.posts) == PER_RECEIVER + 8
+    assert len(works.sender.posts) == MAX_CONCURRENT_PER_RECEIVER + 8
     assert works.deliveries.receivers == ()
     assert set((await works.states()).values()) == {DeliveryState.PENDING}
 
@@ -83,9 +83,9 @@ class TestLimits:
         self, works: Works, caplog: pytest.LogCaptureFixture
     ) -> None:
         """The log has one line for the first refusal; a later line counts the others."""
-        works.sender.answers = [NOT_THERE] * (PER_RECEIVER + 8)
+        works.sender.answers = [NOT_THERE] * (MAX_CONCURRENT_PER_RECEIVER + 8)
         works.sender.hang(SLOW)
-        await works.notify(*to("slow.test", PER_RECEIVER + 8))
+        await works.notify(*to("slow.test", MAX_CONCURRENT_PER_RECEIVER + 8))
         await works.start()
 
         works.sender.answer_all()
@@ -120,35 +120,41 @@ class TestLimits:
         await works.notify(*to("slow.test", 100))
         answering = asyncio.create_task(answer())
         if advances:
-            await works.jobs.settle()
+            await works.jobs.run_until_idle()
         else:
             await works.start()
             await idle(works.deliveries)
         await answering
 
-        assert (len(at) > 100 - PER_RECEIVER) is not advances
+        assert (len(at) > 100 - MAX_CONCURRENT_PER_RECEIVER) is not advances
 
     async def test_few_attempts_begin_in_one_turn_of_the_loop(self, works: Works) -> None:
         """Answers to requests go before the other attempts, also if connections are free."""
         works.sender.hang(SLOW, QUICK)
-        await works.notify(*to("slow.test", PER_RECEIVER), *to("quick.test", PER_RECEIVER))
+        await works.notify(
+            *to("slow.test", MAX_CONCURRENT_PER_RECEIVER),
+            *to("quick.test", MAX_CONCURRENT_PER_RECEIVER),
+        )
         await works.jobs.run_due(NOW)
 
-        assert await begun_in_each_turn(works, 0, 2 * PER_RECEIVER) <= {0, IN_ONE_TURN}
+        assert await begun_in_each_turn(works, 0, 2 * MAX_CONCURRENT_PER_RECEIVER) <= {
+            0,
+            STARTS_PER_TURN,
+        }
 
     async def test_few_attempts_begin_in_one_turn_after_others_end(self, works: Works) -> None:
         works.sender.hang(SLOW)
-        await works.notify(*to("slow.test", 3 * PER_RECEIVER))
+        await works.notify(*to("slow.test", 3 * MAX_CONCURRENT_PER_RECEIVER))
         await works.start()
 
         works.sender.answer_all()
         begun = len(works.sender.posts)
 
-        in_each = await begun_in_each_turn(works, begun, 3 * PER_RECEIVER)
-        assert max(in_each) <= 2 * IN_ONE_TURN
+        in_each = await begun_in_each_turn(works, begun, 3 * MAX_CONCURRENT_PER_RECEIVER)
+        assert max(in_each) <= 2 * STARTS_PER_TURN
 
 
-HANGING = [f"slow{n}.test" for n in range(IN_ALL)]
+HANGING = [f"slow{n}.test" for n in range(MAX_CONCURRENT)]
 
 
 @pytest.fixture
@@ -163,7 +169,7 @@ async def hang_everywhere(works: Works, per_host: int = 1) -> None:
     for host in HANGING:
         await works.notify(*to(host, per_host))
     await works.start()
-    assert works.sender.at_work.total() == IN_ALL
+    assert works.sender.at_work.total() == MAX_CONCURRENT
 
 
 class TestCuttingOff:
@@ -176,11 +182,11 @@ class TestCuttingOff:
         await works.notify(*to("slow.test", 1))
         await works.start()
 
-        await works.notify(*to("quick.test", 3 * IN_ONE_TURN))
+        await works.notify(*to("quick.test", 3 * STARTS_PER_TURN))
         await works.start()
 
         assert works.sender.urls.count(SLOW) == 1
-        assert works.sender.urls.count(QUICK) == 3 * IN_ONE_TURN
+        assert works.sender.urls.count(QUICK) == 3 * STARTS_PER_TURN
 
     async def test_an_attempt_is_not_cut_off_before_its_time(self, works: Works) -> None:
         await hang_everywhere(works)
@@ -222,7 +228,7 @@ class TestCuttingOff:
         await works.start()
 
         assert len(works.sender.posts) == posts
-        assert works.sender.at_work.total() == IN_ALL
+        assert works.sender.at_work.total() == MAX_CONCURRENT
 
     @pytest.mark.usefixtures("cut_off_at_once")
     async def test_an_attempt_that_has_its_status_is_not_cut_off(self, works: Works) -> None:
@@ -234,7 +240,7 @@ class TestCuttingOff:
         await works.start()
 
         assert QUICK not in works.sender.urls
-        assert works.sender.at_work.total() == IN_ALL
+        assert works.sender.at_work.total() == MAX_CONCURRENT
 
     @pytest.mark.usefixtures("cut_off_at_once")
     async def test_many_cut_off_attempts_are_logged_in_one_line(
@@ -257,7 +263,7 @@ async def test_an_attempt_without_a_free_descriptor_is_repeated_and_does_not_cou
     works.sender.answers = [NO_DESCRIPTORS] * 3
     await works.notify(callback())
 
-    await works.jobs.settle()
+    await works.jobs.run_until_idle()
 
     (attempt,) = (await works.callback()).attempts
     assert (attempt.number, attempt.status_code) == (1, 200)
@@ -272,7 +278,7 @@ class TestClosing:
         self, works: Works
     ) -> None:
         works.sender.hang(SLOW)
-        await works.notify(*to("slow.test", PER_RECEIVER + 10))
+        await works.notify(*to("slow.test", MAX_CONCURRENT_PER_RECEIVER + 10))
         await works.start()
 
         closing = asyncio.create_task(works.deliveries.close(grace=5))
@@ -280,9 +286,9 @@ class TestClosing:
         works.sender.answer_all()
         await asyncio.wait_for(closing, SOON_S)
 
-        assert len(works.sender.posts) == PER_RECEIVER
+        assert len(works.sender.posts) == MAX_CONCURRENT_PER_RECEIVER
         states = list((await works.states()).values())
-        assert states.count(DeliveryState.DELIVERED) == PER_RECEIVER
+        assert states.count(DeliveryState.DELIVERED) == MAX_CONCURRENT_PER_RECEIVER
         assert states.count(DeliveryState.PENDING) == 10
         await asyncio.wait_for(works.deliveries.close(grace=5), SOON_S)  # with nothing to do
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sandbox_sim.callbacks.delivery_queue import (
-    IN_ALL,
-    PER_RECEIVER,
-    AdvanceWait,
+    MAX_CONCURRENT,
+    MAX_CONCURRENT_PER_RECEIVER,
+    AttemptWait,
     DeliveryQueue,
     ProcessAnswerGate,
     QueuedCallback,
@@ -60,8 +60,8 @@ def test_receivers_take_turns_a_new_one_first_and_a_stalled_one_last(queue: Deli
     assert names(other) == ["new", "tried", "stalled"]
 
     tried(queue, "tried", ReceiverStanding.TRIED)
-    add(queue, *(f"new{n}" for n in range(2 * IN_ALL)))
-    assert "tried" in names(queue)[: IN_ALL + 2], "new ones do not starve it"
+    add(queue, *(f"new{n}" for n in range(2 * MAX_CONCURRENT)))
+    assert "tried" in names(queue)[: MAX_CONCURRENT + 2], "new ones do not starve it"
 
 
 def test_a_receiver_that_answers_again_is_no_longer_stalled(queue: DeliveryQueue) -> None:
@@ -77,31 +77,31 @@ def test_a_receiver_that_answers_again_is_no_longer_stalled(queue: DeliveryQueue
 
 
 def test_a_receiver_has_limited_attempts_and_after_a_refusal_only_one(queue: DeliveryQueue) -> None:
-    add(queue, *["a"] * (PER_RECEIVER + 10))
-    assert queue.takeable == PER_RECEIVER
-    first, *others = [take(queue) for _ in range(PER_RECEIVER)]
+    add(queue, *["a"] * (MAX_CONCURRENT_PER_RECEIVER + 10))
+    assert queue.ready == MAX_CONCURRENT_PER_RECEIVER
+    first, *others = [take(queue) for _ in range(MAX_CONCURRENT_PER_RECEIVER)]
     assert queue.take() is None
 
     for each in (first, *others):
         queue.done(each.receiver, ReceiverStanding.REFUSED)
-    assert queue.takeable == 1
+    assert queue.ready == 1
     probe = take(queue)
     assert queue.take() is None
 
     queue.done(probe.receiver, ReceiverStanding.TRIED)
-    assert queue.takeable == 9
+    assert queue.ready == 9
 
 
 def test_callbacks_that_an_advance_waits_for_go_first_also_after_a_refusal(
     queue: DeliveryQueue,
 ) -> None:
     tried(queue, "a", ReceiverStanding.REFUSED)
-    for number in range(PER_RECEIVER):
+    for number in range(MAX_CONCURRENT_PER_RECEIVER):
         queue.add("a", job("C1"), callback(f"C{number}"))
 
-    wait = AdvanceWait({"C7", "C5"}, asyncio.Event())
-    queue.hurry(wait)
-    first = [take(queue) for _ in range(PER_RECEIVER)]
+    wait = AttemptWait({"C7", "C5"}, asyncio.Event())
+    queue.prioritize(wait)
+    first = [take(queue) for _ in range(MAX_CONCURRENT_PER_RECEIVER)]
     queue.waits.remove(wait)
 
     assert queue.take() is None
@@ -111,24 +111,24 @@ def test_callbacks_that_an_advance_waits_for_go_first_also_after_a_refusal(
 
 
 def test_a_refusal_is_remembered_while_no_callback_waits(queue: DeliveryQueue) -> None:
-    for name in ("a", *(f"other{n}" for n in range(IN_ALL - 1))):
+    for name in ("a", *(f"other{n}" for n in range(MAX_CONCURRENT - 1))):
         add(queue, name)
         queue.done(take(queue).receiver, ReceiverStanding.REFUSED)
     assert queue.receivers == ()
 
     add(queue, "a", "a")
-    assert queue.takeable == 1
+    assert queue.ready == 1
     for _ in range(2):
         queue.done(take(queue).receiver, ReceiverStanding.TRIED)
     add(queue, "a", "a")
-    assert queue.takeable == 2
+    assert queue.ready == 2
 
 
 def test_a_callback_that_is_put_back_is_the_next_of_its_receiver(queue: DeliveryQueue) -> None:
     for name in ("C1", "C2"):
         queue.add("a", job(name), callback(name))
 
-    queue.put_back(take(queue), ReceiverStanding.STALLED)
+    queue.requeue(take(queue), ReceiverStanding.STALLED)
 
     assert take(queue).callback.id == "C1"
 
@@ -141,13 +141,13 @@ def test_removed_callbacks_are_not_taken_and_an_idle_receiver_is_forgotten(
 
     queue.remove(SERVICE)
 
-    assert (list(queue.receivers), queue.takeable, queue.urgent) == (["a"], 1, 1)
+    assert (list(queue.receivers), queue.ready, queue.urgent) == (["a"], 1, 1)
     last = take(queue)
     assert last.callback.service_id == 56
     assert queue.take() is None
 
     queue.done(last.receiver, ReceiverStanding.STALLED)
-    assert (list(queue.receivers), queue.takeable, queue.urgent) == ([], 0, 0)
+    assert (list(queue.receivers), queue.ready, queue.urgent) == ([], 0, 0)
 
 
 PACKAGE = Path(__file__).parents[2] / "sandbox_sim"
@@ -202,7 +202,7 @@ class TestAnswerGate:
 
         gate.call_when_released(FIRST, note)
         assert held == [False] * 2, "at once if it is not held"
-        assert (gate._held, gate._calls) == ({}, {})
+        assert (gate._held, gate._on_release) == ({}, {})
 
     @pytest.mark.parametrize("layer", ["stores", "web"])
     def test_stores_and_web_import_the_answer_gate_from_the_ports(self, layer: str) -> None:

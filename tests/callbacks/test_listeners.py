@@ -28,9 +28,9 @@ def test_a_callback_of_production_mode_is_never_diverted(listeners: CallbackList
     older, newer = listeners.add(None, "a"), listeners.add(None, "b")
     live = callback(mode=ServiceMode.PRODUCTION)
 
-    assert (listeners.of(callback()), listeners.of(live)) == (newer, None)
+    assert (listeners.for_callback(callback()), listeners.for_callback(live)) == (newer, None)
     listeners.remove(newer)
-    assert (listeners.of(callback()), listeners.of(live)) == (older, None)
+    assert (listeners.for_callback(callback()), listeners.for_callback(live)) == (older, None)
 
 
 async def test_the_secrets_of_an_address_are_masked(listeners: CallbackListeners) -> None:

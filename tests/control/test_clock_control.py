@@ -58,14 +58,14 @@ async def test_servers_freeze_and_resume_their_clocks_together(here: Server, the
 def at_each_stop(works: Works, monkeypatch: pytest.MonkeyPatch) -> Acts:
     """Functions to call each time that an advancing clock stops and the jobs have run."""
     acts: Acts = []
-    settle = works.jobs.settle
+    run_until_idle = works.jobs.run_until_idle
 
     async def settle_and_act() -> None:
-        await settle()
+        await run_until_idle()
         for act in acts:
             await act()
 
-    monkeypatch.setattr(works.jobs, "settle", settle_and_act)
+    monkeypatch.setattr(works.jobs, "run_until_idle", settle_and_act)
     return acts
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from sandbox_sim.control.journal import IN_ONE_UNIT, Journal
+from sandbox_sim.control.journal import ENTRIES_PER_UNIT, Journal
 from sandbox_sim.records.listing import Listing
 from tests.conftest import Works
 from tests.fakes import FailingStore
@@ -34,14 +34,14 @@ async def test_requests_that_could_not_be_saved_get_one_line_a_second(
 
 async def test_other_tasks_run_between_the_units_of_work_of_the_journal(works: Works) -> None:
     journal = Journal(works.store, works.clock)
-    for number in range(2 * IN_ONE_UNIT):
+    for number in range(2 * ENTRIES_PER_UNIT):
         journal.note(entry(str(number)))
 
     saving = asyncio.create_task(journal.save())
     await asyncio.sleep(0)
     kept = await works.store.run(lambda unit: unit.list_entries(Listing(limit=1000)))
-    assert len(kept) == IN_ONE_UNIT
+    assert len(kept) == ENTRIES_PER_UNIT
 
     await saving
     kept = await works.store.run(lambda unit: unit.list_entries(Listing(limit=1000)))
-    assert len(kept) == 2 * IN_ONE_UNIT
+    assert len(kept) == 2 * ENTRIES_PER_UNIT

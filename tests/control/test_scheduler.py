@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from sandbox_sim.control import scheduler
-from sandbox_sim.control.scheduler import BATCH, IN_ONE_TURN, PAUSE, STEPS
+from sandbox_sim.control.scheduler import BATCH, JOBS_PER_TURN, MAX_STEPS, RETRY_DELAY
 from sandbox_sim.ports import DataRefused, Unit
 from sandbox_sim.records.callbacks import DeliveryState
 from sandbox_sim.records.jobs import Job
@@ -46,7 +46,7 @@ class TestFailingJob:
         await works.promise("broken 1", "a", "broken 2", "b")
         await works.notify(callback("C2"))
 
-        await works.jobs.settle()
+        await works.jobs.run_until_idle()
         assert await works.done() == ["a", "b"]
         assert len(works.sender.posts) == 2
         assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
@@ -85,7 +85,7 @@ async def test_settle_runs_all_due_jobs_and_waits_for_attempts_at_callbacks(work
     await works.promise("later", due_at=after(seconds=1))
     await works.notify(callback("C1"))
 
-    await works.jobs.settle()
+    await works.jobs.run_until_idle()
 
     assert len(await works.done()) == 2 * BATCH + 5
     assert await works.states() == {"C1": DeliveryState.DELIVERED}
@@ -109,13 +109,13 @@ class TestAdvance:
         self, works: Works, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await works.promise("1", due_at=after(minutes=1))
-        settle, jobs = works.jobs.settle, works.jobs
+        run_until_idle, jobs = works.jobs.run_until_idle, works.jobs
 
         async def settle_after_the_loop() -> None:
             await jobs.run_due(works.clock.now())
-            await settle()
+            await run_until_idle()
 
-        monkeypatch.setattr(jobs, "settle", settle_after_the_loop)
+        monkeypatch.setattr(jobs, "run_until_idle", settle_after_the_loop)
 
         assert [job.subject for job in await jobs.advance(FIVE_MINUTES)] == ["1"]
 
@@ -141,7 +141,7 @@ class TestAdvanceUnderLoad:
     @pytest.fixture(autouse=True)
     def load(self, works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
         """For each job that runs, a newer request adds one that is due after `self.delay`."""
-        monkeypatch.setattr(scheduler, "FOLLOWED_MEANWHILE", 20)
+        monkeypatch.setattr(scheduler, "MAX_NEWER_FOLLOWED", 20)
         numbers = iter(range(5_000))
 
         async def request(unit: Unit, _job: Job, now: datetime) -> None:
@@ -186,13 +186,13 @@ class TestAdvanceUnderLoad:
         attempts = (await works.callback()).attempts
         assert len(attempts) == 3
         late = [later.at - earlier.at - FIVE_MINUTES for earlier, later in pairwise(attempts)]
-        assert all(timedelta() <= each <= timedelta(hours=1) / STEPS for each in late)
+        assert all(timedelta() <= each <= timedelta(hours=1) / MAX_STEPS for each in late)
         assert len(works.tried) < 400
 
     async def test_an_advance_does_not_wait_for_the_receivers_of_newer_requests(
         self, works: Works, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(scheduler, "FOLLOWED_MEANWHILE", 0)
+        monkeypatch.setattr(scheduler, "MAX_NEWER_FOLLOWED", 0)
         hanging = callback("newer", url="http://hanging.example/", network_transaction_id="2" * 11)
 
         async def request(unit: Unit, _job: Job, now: datetime) -> None:
@@ -229,14 +229,14 @@ class TestLoop:
 
     async def test_the_scheduler_runs_few_jobs_in_one_turn_of_the_loop(self, works: Works) -> None:
         """Answers to requests are written in between."""
-        await works.promise(*map(str, range(3 * IN_ONE_TURN)))
+        await works.promise(*map(str, range(3 * JOBS_PER_TURN)))
 
         ran = [0]
-        while ran[-1] < 3 * IN_ONE_TURN:
+        while ran[-1] < 3 * JOBS_PER_TURN:
             await asyncio.sleep(0)
             ran.append(len(works.tried))
 
-        assert {after - before for before, after in pairwise(ran)} <= {0, IN_ONE_TURN}
+        assert {after - before for before, after in pairwise(ran)} <= {0, JOBS_PER_TURN}
 
     async def test_the_scheduler_sleeps_until_a_job_is_added_or_due(self, works: Works) -> None:
         assert works.clock.waits == [None]
@@ -290,17 +290,17 @@ async def test_a_job_that_the_store_refuses_does_not_stop_the_others(works: Work
     works.refused.add("bad")
     await works.promise("a", "bad", "b")
 
-    await works.jobs.settle()
+    await works.jobs.run_until_idle()
 
     assert await works.done() == ["a", "b"]
-    assert await works.next_due() == NOW + PAUSE
+    assert await works.next_due() == NOW + RETRY_DELAY
 
     # A value that the store refuses does not mean that the store is away.
     works.refused.clear()
     works.broken.add("bad")
     works.error = DataRefused("it cannot hold one of the values")
-    await works.jobs.advance(PAUSE)
-    assert await works.next_due() == NOW + PAUSE + A_MINUTE
+    await works.jobs.advance(RETRY_DELAY)
+    assert await works.next_due() == NOW + RETRY_DELAY + A_MINUTE
 
 
 async def test_settle_runs_the_jobs_added_by_a_running_attempt(works: Works) -> None:
@@ -314,7 +314,7 @@ async def test_settle_runs_the_jobs_added_by_a_running_attempt(works: Works) -> 
     await works.notify(callback())
     await works.start()
 
-    settling = asyncio.create_task(works.jobs.settle())
+    settling = asyncio.create_task(works.jobs.run_until_idle())
     await turns()
     go_on.set()
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
-from sandbox_sim.events.activity_log import MOST_LINES, ActivityLog
+from sandbox_sim.events.activity_log import MAX_LINES_PER_S, ActivityLog
 
 
 class SecondsClock(VirtualClock):
@@ -38,10 +38,10 @@ class Log:
     def __post_init__(self) -> None:
         self.activity = ActivityLog(self.clock)
 
-    def requests(self, count: int, code: str = "202", *, went_well: bool = True) -> int:
+    def requests(self, count: int, code: str = "202", *, succeeded: bool = True) -> int:
         """Log this many requests; returns how many of them get a line."""
         allows = self.activity.allows_request
-        return sum(allows(code, went_well=went_well) for _ in range(count))
+        return sum(allows(code, succeeded=succeeded) for _ in range(count))
 
     async def second(self) -> list[str]:
         """Let a second of real time pass; returns the lines that were written until then."""
@@ -68,7 +68,7 @@ async def log(caplog: pytest.LogCaptureFixture) -> AsyncIterator[Log]:
 
 async def test_fifty_requests_a_second_get_a_line_each_and_one_line_counts_others(log: Log) -> None:
     for _ in range(3):
-        assert log.requests(MOST_LINES) == 50
+        assert log.requests(MAX_LINES_PER_S) == 50
         assert await log.second() == []
 
     assert log.requests(80) == 50
@@ -102,8 +102,8 @@ async def test_after_a_pause_each_request_gets_its_line_again(log: Log) -> None:
 async def test_successes_do_not_use_up_the_lines_of_rejections(log: Log) -> None:
     log.requests(200)
 
-    assert log.requests(50, "019", went_well=False) == 50
-    assert log.requests(1, "019", went_well=False) == 0
+    assert log.requests(50, "019", succeeded=False) == 50
+    assert log.requests(1, "019", succeeded=False) == 0
     (line,) = await log.second()
     assert line.endswith(": 1 requests answered 019, 150 requests answered 202")
 

@@ -219,7 +219,7 @@ class TestSlowReader:
     async def test_a_reader_that_takes_fewer_events_than_arrive_is_disconnected(
         self, feed: Feed, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(gateway_feed, "TOO_MANY", 1000)
+        monkeypatch.setattr(gateway_feed, "MAX_QUEUE_LENGTH", 1000)
         reader = listeners.add("slow")
         for _ in range(10):
             feed.publish([event() for _ in range(300)])
@@ -274,7 +274,7 @@ class TestLimitInBytes:
         """Room for three large events, and for two more that wait for readers."""
         size = EventText.of(LARGE).size
         monkeypatch.setattr(gateway_feed, "KEPT_BYTES", 3 * size)
-        monkeypatch.setattr(gateway_feed, "MOST_BYTES", 5 * size)
+        monkeypatch.setattr(gateway_feed, "MAX_BYTES", 5 * size)
 
     @pytest.fixture
     def feed(self, clock: SteppedClock) -> Feed:
@@ -349,7 +349,7 @@ class TestLimitInBytes:
     async def test_a_reader_takes_a_limited_number_of_bytes_at_once(
         self, feed: Feed, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(gateway_feed, "_BYTES_AT_ONCE", 2 * EventText.of(LARGE).size)
+        monkeypatch.setattr(gateway_feed, "_BATCH_BYTES", 2 * EventText.of(LARGE).size)
         reader = listeners.add()
         feed.publish([LARGE] * 3)
         feed.publish([event("x" * 2 * len(LARGE.data))])

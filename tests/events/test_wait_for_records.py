@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
-from sandbox_sim.events.waits import Awaited, Shown, Subject, Waiters, WaitResult
+from sandbox_sim.events.waits import Shown, Subject, WaitCondition, Waiters, WaitResult
 from sandbox_sim.records.events import Event, EventType
 from tests.stepped_clock import SteppedClock
 from tests.turns import turns
@@ -60,8 +60,8 @@ def wait(
     field: tuple[str, object] | None = None,
     timeout_s: float = 60,
 ) -> "asyncio.Task[WaitResult]":
-    wanted = Awaited(subject, "id", lambda shown: shown["state"] == "done", field, enough)
-    return asyncio.create_task(waiters.until(wanted, store.search, timeout_s))
+    wanted = WaitCondition(subject, "id", lambda shown: shown["state"] == "done", field, enough)
+    return asyncio.create_task(waiters.wait_for(wanted, store.search, timeout_s))
 
 
 async def test_a_wait_ends_at_once_if_the_records_exist(waiters: Waiters, store: Searched) -> None:
@@ -182,8 +182,8 @@ async def test_records_written_during_a_search_count(waiters: Waiters, store: Se
         await go_on.wait()
         return found.pop(0)
 
-    wanted = Awaited(OURS, "id", lambda shown: shown["state"] == "done", enough=2)
-    waiting = asyncio.create_task(waiters.until(wanted, search, 60))
+    wanted = WaitCondition(OURS, "id", lambda shown: shown["state"] == "done", enough=2)
+    waiting = asyncio.create_task(waiters.wait_for(wanted, search, 60))
     await turns()
     waiters.receive(written(record("A", "failed"), record("B"), record("C")))
     go_on.set()

@@ -115,8 +115,8 @@ async def test_the_prompts_of_a_number_among_the_newest_records_are_shown_oldest
     await phone.gets(waiting(1), waiting(2, party=IN_233), decided, plain, waiting(5, party="Ama"))
     assert await phone.prompts() == ["1", "2"]
 
-    monkeypatch.setattr(approval, "_MOST_READ", 6)
-    monkeypatch.setattr(approval, "_AT_ONCE", 3)
+    monkeypatch.setattr(approval, "_MAX_READ", 6)
+    monkeypatch.setattr(approval, "_PAGE_SIZE", 3)
     await phone.gets(*(waiting(number) for number in (0, 6, 7, 8, 9)))
     assert await phone.prompts() == ["0", "6", "7", "8", "9"]
 

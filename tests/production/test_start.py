@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
-from sandbox_sim.bootstrap.parts import refuse_dropped
+from sandbox_sim.bootstrap.parts import require_networks_of_open_attempts
 from sandbox_sim.bootstrap.production_parts import networks_of
 from sandbox_sim.networks.simulated.adapter import SimulatedNetwork
 from sandbox_sim.operations import Operation
@@ -242,9 +242,9 @@ async def test_the_start_refuses_to_drop_a_network_with_open_attempts() -> None:
     await unit_of(store).add_attempt(attempt("A1"), "{}")
     await unit_of(store).add_attempt(attempt("A2", network="vod", outcome=Outcome.FAILED), "")
 
-    await refuse_dropped(store, {"mtn": ...})
+    await require_networks_of_open_attempts(store, {"mtn": ...})
     with pytest.raises(NetworkConfigError, match=r"networks\.mtn: 1 attempts at it are open"):
-        await refuse_dropped(store, {})
+        await require_networks_of_open_attempts(store, {})
 
 
 @pytest.mark.decision("D39")

@@ -13,7 +13,7 @@ from sandbox_sim.control.record_search import (
     MESSAGES,
     REQUESTS,
     TRANSACTIONS,
-    Kind,
+    RecordKind,
     RecordSearch,
     inbox_of,
 )
@@ -142,17 +142,17 @@ class Server:
         self.records = RecordSearch(self.store, self.journal, self.waiters, clock)
         self.searches = 0
 
-        searched = self.records._search
+        searched = self.records._search_for_waiter
 
         async def counted(*args: object) -> object:
             found = await searched(*args)  # type: ignore[arg-type]
             self.searches += 1
             return found
 
-        self.records._search = counted  # type: ignore[method-assign, assignment]
+        self.records._search_for_waiter = counted  # type: ignore[method-assign, assignment]
 
     async def wait(
-        self, kind: Kind, match: Mapping[str, object], count: int = 1
+        self, kind: RecordKind, match: Mapping[str, object], count: int = 1
     ) -> "asyncio.Task[WaitResult]":
         """Start a wait, and return its task after the first search."""
         waiting = asyncio.create_task(self.records.wait(kind, match, count, timeout_s=60))
@@ -259,7 +259,7 @@ async def test_many_waits_that_begin_at_once_read_the_records_once(server: Serve
     first_pages, all_have_begun = 0, asyncio.Event()
     page = server.records._page
 
-    async def counted(kind: Kind, listing: Listing) -> object:
+    async def counted(kind: RecordKind, listing: Listing) -> object:
         nonlocal first_pages
         if listing.after is not None:
             await all_have_begun.wait()

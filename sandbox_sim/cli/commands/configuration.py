@@ -23,7 +23,7 @@ from sandbox_sim.settings.loading import (
     ENV_PREFIX,
     NETWORK_PREFIX,
     ConfigError,
-    Loaded,
+    LoadedSettings,
     as_toml,
     load,
     no_such_setting,
@@ -53,7 +53,9 @@ _CREDENTIALS = f"""
 """
 
 
-def load_or_exit(config_file: Path | None, flags: Mapping[str, str], exit_code: int = 1) -> Loaded:
+def load_or_exit(
+    config_file: Path | None, flags: Mapping[str, str], exit_code: int = 1
+) -> LoadedSettings:
     """Return the settings. If they are invalid, print why on stderr and exit with this code.
 
     Warns about environment variables that look like settings but are unknown.
@@ -114,7 +116,7 @@ def config() -> None:
 @config.command()
 @settings_options()
 @click.pass_obj
-def check(obj: Mapping[str, Any], loaded: Loaded) -> None:
+def check(obj: Mapping[str, Any], loaded: LoadedSettings) -> None:
     """Check whether the settings are valid. Exit 1 if not."""
     click.echo(json.dumps({"status": "ok"}) if obj["as_json"] else "the settings are valid")
 
@@ -127,7 +129,7 @@ def check(obj: Mapping[str, Any], loaded: Loaded) -> None:
 )
 @settings_options()
 @click.pass_obj
-def show(obj: Mapping[str, Any], loaded: Loaded, *, running: bool) -> None:
+def show(obj: Mapping[str, Any], loaded: LoadedSettings, *, running: bool) -> None:
     """Print every setting and its source. Secrets are masked."""
     if running:
         _show_running()

@@ -35,7 +35,7 @@ from sandbox_sim.demo.gateway_client import ShopSettings
 from sandbox_sim.demo.shop import Shop
 from sandbox_sim.demo.texts import ENGLISH
 from sandbox_sim.records.callbacks import Profile
-from sandbox_sim.settings.loading import Loaded
+from sandbox_sim.settings.loading import LoadedSettings
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.hosts import LISTENS_ON_ALL, client_host, is_loopback
@@ -74,7 +74,7 @@ _ELSEWHERE: Final = "203.0.113.1"
     "--lan", is_flag=True, help="Serve the local network and print a QR code for a real phone."
 )
 @click.pass_obj
-def demo(obj: Mapping[str, Any], loaded: Loaded, shop_port: int, *, lan: bool) -> None:
+def demo(obj: Mapping[str, Any], loaded: LoadedSettings, shop_port: int, *, lan: bool) -> None:
     """Run the gateway and a shop that pays through it. By default, records are in memory only."""
     settings = demo_settings(loaded)
     if lan:
@@ -84,7 +84,7 @@ def demo(obj: Mapping[str, Any], loaded: Loaded, shop_port: int, *, lan: bool) -
     raise SystemExit(run_server(settings, _serve(settings, _client(settings), shop_port, ready)))
 
 
-def demo_settings(loaded: Loaded) -> Settings:
+def demo_settings(loaded: LoadedSettings) -> Settings:
     """The settings of the user; those that are not set get the defaults of the demonstration."""
     if loaded.settings.scheme != "http":
         raise CommandFailed("tls: the demo serves plain HTTP; leave out tls, cert and key")

@@ -60,9 +60,9 @@ def titles(findings: Sequence[Finding], verdict: Verdict) -> Sequence[str]:
 def introduction(receiver: Receiver, owner: str | None) -> str:
     """The first line: the receiver, the profiles, the key and the timeout."""
     profiles = ", ".join(receiver.profiles)
-    notes = [profile for profile in receiver.profiles if not receiver.judges(profile)]
+    notes = [profile for profile in receiver.profiles if not receiver.must_accept(profile)]
     if notes:
-        judged = ", ".join(each for each in receiver.profiles if receiver.judges(each))
+        judged = ", ".join(each for each in receiver.profiles if receiver.must_accept(each))
         profiles = f"judged as {judged}, notes on {', '.join(notes)}"
     match owner:
         case None:

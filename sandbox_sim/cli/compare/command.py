@@ -33,7 +33,7 @@ from sandbox_sim.cli.compare.sides import (
 )
 from sandbox_sim.cli.options import Integer, address, credential_options, timeout_option
 from sandbox_sim.cli.tables import shortened, table
-from sandbox_sim.settings.loading import Loaded, as_toml
+from sandbox_sim.settings.loading import LoadedSettings, as_toml
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.settings.values import Credentials
 from sandbox_sim.values.hosts import is_loopback
@@ -98,7 +98,7 @@ def compare(
     *,
     service_ids: tuple[int, ...],
     yes: bool,
-    loaded: Loaded,
+    loaded: LoadedSettings,
     **options: Any,
 ) -> None:
     """Compare another implementation with sandbox_sim.

@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
-from sandbox_sim import logs, without_collector
+from sandbox_sim import gc_disabled, logs
 from sandbox_sim.adapters.tls import TlsError
 from sandbox_sim.bootstrap import tls_context
 from sandbox_sim.cli.commands.configuration import settings_options
 from sandbox_sim.cli.serve.listening import registered, run_server
-from sandbox_sim.settings.loading import Loaded
+from sandbox_sim.settings.loading import LoadedSettings
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.values.clients import SANDBOX_CLIENT
 from sandbox_sim.values.hosts import client_host
@@ -33,9 +33,9 @@ log = logging.getLogger("sandbox_sim.serve")
     *("quiet", "log_level", "log_format", "lenient"),
 )
 @click.pass_obj
-def serve(obj: Mapping[str, Any], loaded: Loaded) -> None:
+def serve(obj: Mapping[str, Any], loaded: LoadedSettings) -> None:
     """Run the gateway."""
-    with without_collector():  # a running gateway turns it on again
+    with gc_disabled():  # a running gateway turns it on again
         raise SystemExit(_run(loaded.settings, as_json=obj["as_json"]))
 
 

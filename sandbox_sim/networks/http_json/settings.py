@@ -32,7 +32,7 @@ from sandbox_sim.networks.settings import (
     HttpAdapterSettings,
     User,
 )
-from sandbox_sim.operations import CARRIED, Operation
+from sandbox_sim.operations import NETWORK_OPERATIONS, Operation
 from sandbox_sim.records.exchanges import SECRET_HEADERS
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.values.hosts import has_dot_segment
@@ -144,7 +144,7 @@ QueryStatuses = Annotated[dict[int, StatusMeaning], AfterValidator(_check_query_
 
 
 # Cards are entered on a page of the network, which templates do not support.
-_OPERATIONS: Final = tuple(each.value for each in CARRIED if each is not Operation.CARD)
+_OPERATIONS: Final = tuple(each.value for each in NETWORK_OPERATIONS if each is not Operation.CARD)
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 

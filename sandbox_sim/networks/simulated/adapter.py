@@ -23,7 +23,7 @@ from pydantic import AfterValidator, Field
 
 from sandbox_sim.networks.scheduled_calls import ScheduledCalls
 from sandbox_sim.networks.settings import AdapterSettings, adapter_factory
-from sandbox_sim.operations import CARRIED, Operation
+from sandbox_sim.operations import NETWORK_OPERATIONS, Operation
 from sandbox_sim.payments import sandbox_rules
 from sandbox_sim.payments.sandbox_rules import Facts
 from sandbox_sim.ports.network import (
@@ -53,7 +53,7 @@ _DECLINED: Final = "015"
 _SANDBOX: Final = Behaviour(accept_international=True)
 
 CAPABILITIES: Final = Capabilities(
-    operations=frozenset(CARRIED),
+    operations=frozenset(NETWORK_OPERATIONS),
     currencies=frozenset({*CARD_CURRENCIES, "SMS"}),
     repeats_within=timedelta(days=1),
     trust=NotificationTrust.SIGNED,

@@ -147,7 +147,7 @@ class UpstreamNetwork:
                 client, settings.record, self._base_url, scrubber, clock
             )
         self.capabilities = Capabilities(
-            operations=frozenset(CARRIED),
+            operations=frozenset(NETWORK_OPERATIONS),
             currencies=frozenset({*CARD_CURRENCIES, SMS_UNITS}),
             repeats_within=self._repeats_within if settings.rejects_duplicates else None,
             trust=NotificationTrust.SIGNED,

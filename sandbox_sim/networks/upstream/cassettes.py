@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.networks.http_client import HttpAnswer, NetworkHttpClient, NoAnswer
-from sandbox_sim.operations import OF_PATH
+from sandbox_sim.operations import OPERATIONS_BY_PATH
 from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.network import NetworkEvents
 from sandbox_sim.records.exchanges import Scrubber
@@ -271,7 +271,7 @@ _MOST_OPEN_CASSETTES: Final = 1_000
 
 _OPERATION_NAMES: Final = {
     path: operations[0].value if len(operations) == 1 else "payment"
-    for path, operations in OF_PATH.items()
+    for path, operations in OPERATIONS_BY_PATH.items()
 }
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from sandbox_sim.operations import OF_PATH, PAYMENTS, Operation
+from sandbox_sim.operations import OPERATIONS_BY_PATH, PAYMENTS, Operation
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.overrides.overrides import Overrides
 from sandbox_sim.payments.queries import LiveQueries, Queries
@@ -242,7 +242,7 @@ class Operations(PathHandlers):
     def routes(self) -> Sequence[Route]:
         """The nine routes of the interface; `make_payment` is four of the twelve operations."""
         handlers = self.by_path()
-        return [_route(path, handlers[path], operations) for path, operations in OF_PATH.items()]
+        return [_route(path, handlers[path], each) for path, each in OPERATIONS_BY_PATH.items()]
 
 
 # The bodies of success, beside those of a payment.

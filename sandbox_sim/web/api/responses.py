@@ -145,13 +145,13 @@ def _short_body(code: str, message: str) -> bytes:
 
 def explain(entry: JournalEntry, activity: ActivityLog) -> None:
     """Log one line about a request, its answer and the reason, unless there are too many."""
-    went_well = entry.code in ACCEPTED and not entry.warnings
+    succeeded = entry.code in ACCEPTED and not entry.warnings
     level = logging.WARNING if entry.warnings else logging.INFO
-    level = activity.level_of_success if went_well else level
+    level = activity.level_of_success if succeeded else level
     if not log.isEnabledFor(level):
         return
     if not log.isEnabledFor(logging.DEBUG) and not activity.allows_request(
-        entry.code, went_well=went_well
+        entry.code, succeeded=succeeded
     ):
         return
     why = "; ".join((entry.why, *entry.warnings))

@@ -118,7 +118,7 @@ class CallbackActionRoutes(RouteGroup):
         url, service_id = asked.url or "", asked.service_id
         if asked.callback is not None:
             found = await self.ids.callback(asked.callback)
-            receiver = found and await examination.receiver_of(str(found["id"]))
+            receiver = found and await examination.address_of(str(found["id"]))
             if not receiver:
                 raise no_such("callbacks", asked.callback)
             url, service_id = receiver.url, service_id or receiver.service_id
@@ -126,5 +126,5 @@ class CallbackActionRoutes(RouteGroup):
         if examined is None:
             text = f"no credentials of mode S are for service_id {service_id}"
             raise RequestRefused(errors.NO_CREDENTIALS, text)
-        report = shown(examined.receiver, examined.owner, examined.findings)
+        report = shown(examined.receiver, examined.signed_with, examined.findings)
         return {**report, "complete": examined.complete}

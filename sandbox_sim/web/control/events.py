@@ -254,7 +254,7 @@ class ListenRoutes(RouteGroup):
            "report what the receiver answered to a callback")  # fmt: skip
     async def answer(self, request: web.Request, asked: ListenAnswerBody) -> ForwardedAnswer:
         """Record the answer of a receiver as the answer of the attempt."""
-        listener = self.listeners.named(request.match_info["listener"])
+        listener = self.listeners.connected.get(request.match_info["listener"])
         if listener is None:
             raise RequestRefused(NOT_FOUND, "there is no such listener: connect again")
         return {"recorded": listener.answer(asked.number, asked.response)}

@@ -19,9 +19,9 @@ from sandbox_sim.control.record_search import (
     MESSAGES,
     REQUESTS,
     TRANSACTIONS,
-    Kind,
     OpenTransactions,
     RecordIds,
+    RecordKind,
     RecordSearch,
 )
 from sandbox_sim.production.attempt_views import LiveRecordReader, TransactionDetails
@@ -64,7 +64,7 @@ from sandbox_sim.web.transport.gateway_protocol import run_while_connected
 
 
 async def answer_of_wait(
-    records: RecordSearch, kind: Kind, request: web.Request, asked: Wait
+    records: RecordSearch, kind: RecordKind, request: web.Request, asked: Wait
 ) -> Reply:
     """Wait until `count` records match; HTTP 408 if too few came in time.
 
@@ -174,7 +174,7 @@ class RecordRoutes(RouteGroup):
         """The routes of all kinds, and those of one kind."""
         return [each for kind in KINDS for each in self._routes_of(kind)] + super().routes()
 
-    def _routes_of(self, kind: Kind) -> Sequence[Route]:
+    def _routes_of(self, kind: RecordKind) -> Sequence[Route]:
         plural, view = kind.plural, kind.view
         made = partial(Route, group="SMS" if plural == "sms" else plural.capitalize())
         path = f"/_sandbox/{plural}"
@@ -212,7 +212,7 @@ class RecordRoutes(RouteGroup):
         return routes
 
     async def list(
-        self, kind: Kind, request: web.Request, asked: RecordListQuery
+        self, kind: RecordKind, request: web.Request, asked: RecordListQuery
     ) -> dict[str, object]:
         """List records, newest first; `next` is the value of `after` for the next page."""
         if isinstance(asked, TransactionListQuery):
@@ -239,23 +239,23 @@ class RecordRoutes(RouteGroup):
         duration = timedelta(seconds=asked.open_longer_than_s)
         return await self.pending.longer_than(duration)
 
-    async def find(self, kind: Kind, _request: web.Request, asked: Search) -> Reply:
+    async def find(self, kind: RecordKind, _request: web.Request, asked: Search) -> Reply:
         """Find the records that match, newest first."""
         found = await self.records.find(kind, match_of(asked, kind), asked.limit)
         return {kind.plural: found.records, "next": found.next}
 
-    async def count(self, kind: Kind, _request: web.Request, asked: Search) -> Count:
+    async def count(self, kind: RecordKind, _request: web.Request, asked: Search) -> Count:
         """Count the records that match."""
         return {"count": await self.records.count(kind, match_of(asked, kind))}
 
-    async def wait(self, kind: Kind, request: web.Request, asked: Search) -> Reply:
+    async def wait(self, kind: RecordKind, request: web.Request, asked: Search) -> Reply:
         """Wait until `count` records match; HTTP 408 after `timeout_s`."""
         return await answer_of_wait(self.records, kind, request, asked)
 
-    async def one(self, kind: Kind, request: web.Request) -> Reply:
+    async def one(self, kind: RecordKind, request: web.Request) -> Reply:
         """Show one record by its id."""
         name = request.match_info["id"]
-        found = await self.records.find(kind, {kind.name: name}, limit=1)
+        found = await self.records.find(kind, {kind.id_field: name}, limit=1)
         return existing(next(iter(found.records), None), kind.plural, name)
 
     @transaction_route("GET {}", "show the transaction{} with this identifier, with its timeline",
@@ -288,20 +288,20 @@ class RecordRoutes(RouteGroup):
         return {"deleted": await self.records.clear_requests(asked.service_id)}
 
 
-def list_query(kind: Kind) -> Query:
+def list_query(kind: RecordKind) -> Query:
     """The query of a list of records: every field of a record is a filter."""
     values = kind.values.items()
     accepted = {name: each.accepted for name, each in values if name not in _SWITCHES}
     return Query(RecordListQuery, kind.fields, _NUMBERS, _SWITCHES, accepted)
 
 
-def search_body(model: type[Wait], kind: Kind) -> Body:
+def search_body(model: type[Wait], kind: RecordKind) -> Body:
     """The body of a search for records of this kind."""
     return Body(model, optional=True, match_fields=kind.fields, match_schemas=kind.match_schemas)
 
 
 async def page_of(
-    records: RecordSearch, kind: Kind, request: web.Request, asked: RecordListQuery
+    records: RecordSearch, kind: RecordKind, request: web.Request, asked: RecordListQuery
 ) -> dict[str, object]:
     """The page of a list for a query. Raises `UnknownAfter`."""
     found = await records.page(kind, _filters(request, kind), asked.page_size, asked.after)
@@ -318,12 +318,12 @@ def _page_of(
     return asked.listed("transactions", found, id_of)
 
 
-def _filters(request: web.Request, kind: Kind) -> dict[str, object]:
+def _filters(request: web.Request, kind: RecordKind) -> dict[str, object]:
     given = request.query.items()
     return _read(kind, {name: _value(name, text) for name, text in given if name in kind.fields})
 
 
-def match_of(search: Wait, kind: Kind) -> dict[str, object]:
+def match_of(search: Wait, kind: RecordKind) -> dict[str, object]:
     """The `match` of a search, with words replaced by values.
 
     Raises `BadInput` for an unknown field, and for a value that no record can have.
@@ -337,9 +337,9 @@ def match_of(search: Wait, kind: Kind) -> dict[str, object]:
     return _read(kind, search.match)
 
 
-def _read(kind: Kind, match: Mapping[str, object]) -> dict[str, object]:
+def _read(kind: RecordKind, match: Mapping[str, object]) -> dict[str, object]:
     try:
-        return kind.read(match)
+        return kind.parse_match(match)
     except ImpossibleValue as error:
         raise BadInput(str(error)) from None
 

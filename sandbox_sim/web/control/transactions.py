@@ -247,4 +247,4 @@ class TransactionActionRoutes(RouteGroup):
         by, reason = redact_text(asked.by.strip()), redact_text(asked.reason.strip())
         order = RefundOrder(by, reason, asked.amount, asked.transaction_id)
         made = await self.refunds.refund(key, order, partial(self.public_address, request))
-        return {**shown(made.transaction, self.clock.now()), "said": made.said}
+        return {**shown(made.transaction, self.clock.now()), "said": made.why}

@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 from yarl import URL
 
 from sandbox_sim.overrides.behaviour import BehaviourHolder
-from sandbox_sim.payments.card_page import CardPages, Page
+from sandbox_sim.payments.card_page import CardPages, HostedPage
 from sandbox_sim.records.transactions import PAY_PAGES, WORDING, Choice, Status
 from sandbox_sim.web.control.input import BadInput, form_of
 from sandbox_sim.web.pages.formats import merchant_name, money
@@ -94,7 +94,7 @@ class CardPageRoutes(RouteGroup):
             return web.Response(status=303, headers={hdrs.LOCATION: _location(address)})
         return await self._answer(request, page)
 
-    async def _answer(self, request: web.Request, page: Page | None) -> web.Response:
+    async def _answer(self, request: web.Request, page: HostedPage | None) -> web.Response:
         if page is None:
             gone = {
                 "title": "No such payment",
@@ -138,7 +138,7 @@ def _problem(given: Mapping[str, str]) -> str | None:
     return None
 
 
-def _paid(page: Page) -> bool:
+def _paid(page: HostedPage) -> bool:
     """Whether the customer paid. An override can still leave the payment pending."""
     return page.transaction.status in {Status.SUCCESSFUL, Status.PENDING}
 

@@ -18,8 +18,8 @@ from sandbox_sim.events.event_feed import Feed
 from sandbox_sim.operations import Operation
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.payments.approval import (
-    ASKED,
     HANDSET_PAGES,
+    PROMPTED_OPERATIONS,
     Handsets,
     Prompt,
     PromptDecision,
@@ -94,7 +94,9 @@ class PromptView(TypedDict):
     service_id: int
     network_transaction_id: str
     transaction_id: str
-    operation: Annotated[str, tuple(each.value for each in Operation if each in ASKED)]
+    operation: Annotated[
+        str, tuple(each.value for each in Operation if each in PROMPTED_OPERATIONS)
+    ]
     amount: Annotated[str, "a decimal"]
     currency_code: str
     reference: str

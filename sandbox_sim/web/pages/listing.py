@@ -12,8 +12,8 @@ from sandbox_sim.control.record_search import (
     MESSAGES,
     REQUESTS,
     TRANSACTIONS,
-    Kind,
     OpenTransactions,
+    RecordKind,
     RecordSearch,
     begun,
 )
@@ -218,7 +218,7 @@ _CHUNK: Final = 200
 # How many of the newest callbacks the list of payments searches.
 NEWEST_CALLBACKS: Final = 500
 
-_SIMPLE: Final[Mapping[str, tuple[Kind, Callable[[Any], tuple[Row, SearchFields]]]]] = {
+_SIMPLE: Final[Mapping[str, tuple[RecordKind, Callable[[Any], tuple[Row, SearchFields]]]]] = {
     "callbacks": (CALLBACKS, callback_row),
     "sms": (MESSAGES, sms_row),
     "requests": (REQUESTS, request_row),
@@ -240,7 +240,11 @@ class _Stream:
     """Records of one kind, newest first, read in chunks. after: the id of the last one taken."""
 
     def __init__(
-        self, records: RecordSearch, kind: Kind, match: Mapping[str, object], after: str | None
+        self,
+        records: RecordSearch,
+        kind: RecordKind,
+        match: Mapping[str, object],
+        after: str | None,
     ) -> None:
         self._records = records
         self._kind = kind
@@ -261,7 +265,7 @@ class _Stream:
     def take(self) -> Any:
         """Take the record that `peek` returned."""
         record = self._chunk.pop()
-        self.after = str(record[self._kind.name])
+        self.after = str(record[self._kind.id_field])
         self.read += 1
         return record
 

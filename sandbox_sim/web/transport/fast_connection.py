@@ -18,11 +18,11 @@ from aiohttp.http import HttpRequestParser, RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.tcp_helpers import tcp_keepalive
 
+from sandbox_sim.socket_write_batcher import SocketWriteBatcher
 from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.transport.client_connections import ClientConnections
 from sandbox_sim.web.transport.gateway_protocol import can_half_close
 from sandbox_sim.web.transport.requests import MAX_HEADER_BYTES
-from sandbox_sim.write_batcher import WriteBatcher
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -100,7 +100,7 @@ class Connection(BaseProtocol):
         dispatcher: Dispatcher,
         opened: "set[Connection]",
         clients: ClientConnections,
-        write_batcher: WriteBatcher,
+        write_batcher: SocketWriteBatcher,
         loop: asyncio.AbstractEventLoop,
         successor: Callable[[], asyncio.Protocol],
         max_body_bytes: int,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 from aiohttp import web
 
+from sandbox_sim.socket_write_batcher import SocketWriteBatcher
 from sandbox_sim.web.api.responses import GatewayAnswer
 from sandbox_sim.web.app import (
     BROWSER_PAGES,
@@ -36,7 +37,6 @@ from sandbox_sim.web.transport.client_connections import ClientConnections
 from sandbox_sim.web.transport.gateway_protocol import GatewayProtocol
 from sandbox_sim.web.transport.requests import MAX_HEADER_BYTES, is_for_browser_pages
 from sandbox_sim.web.transport.tls import Handshake
-from sandbox_sim.write_batcher import WriteBatcher
 
 if TYPE_CHECKING:
     from sandbox_sim.web.api.dispatcher import Dispatcher
@@ -102,7 +102,7 @@ class _Server(web.Server):
             dispatcher(),
             self._opened,
             self._clients,
-            WriteBatcher(self._loop),
+            SocketWriteBatcher(self._loop),
             self._loop,
             self._successor,
             max_body_bytes,

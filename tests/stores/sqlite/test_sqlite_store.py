@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
-from sandbox_sim.control.record_search import CALLBACKS, MESSAGES, TRANSACTIONS, Kind
+from sandbox_sim.control.record_search import CALLBACKS, MESSAGES, TRANSACTIONS, RecordKind
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.transactions import Status
@@ -249,13 +249,13 @@ async def test_an_error_of_a_unit_is_raised_unchanged(path: Path) -> None:
     ids=lambda each: each if isinstance(each, str) else each.type.value,
 )
 async def test_a_search_by_an_id_reads_an_index_and_not_the_whole_table(
-    path: Path, kind: Kind, field: str
+    path: Path, kind: RecordKind, field: str
 ) -> None:
     statements: list[str] = []
 
     async def listed(unit: Unit) -> None:
         connection_of(unit).set_trace_callback(statements.append)
-        await kind.listed(unit, Listing(only=(field, ("1", "2")), limit=5))
+        await kind.list_page(unit, Listing(only=(field, ("1", "2")), limit=5))
         connection_of(unit).set_trace_callback(None)
 
     async with opened(path) as store:

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from sandbox_sim.operations import MAKE_PAYMENT_OPERATIONS, OF_PATH, PAYMENTS, Operation
+from sandbox_sim.operations import MAKE_PAYMENT_OPERATIONS, OPERATIONS_BY_PATH, PAYMENTS, Operation
 from sandbox_sim.web.api import live_operations, request_models
 
 MODELS: list[type[request_models.PaymentBody]] = [
@@ -52,4 +52,4 @@ def test_a_payment_with_its_own_path_has_a_model_of_its_type(
 
 
 def test_every_path_has_the_model_of_its_body() -> None:
-    assert request_models.BODIES.keys() == OF_PATH.keys()
+    assert request_models.BODIES.keys() == OPERATIONS_BY_PATH.keys()

@@ -141,7 +141,7 @@ async def test_a_bad_field_is_refused_by_name(sandbox: Sandbox) -> None:
 async def test_an_examination_ends_at_its_time_limit(
     sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "LONGEST_S", 0)
+    monkeypatch.setattr(doctor, "TIME_LIMIT_S", 0)
     go_on = receiver.hang()
     report = (await post(sandbox, "doctor", url=receiver.url)).body
     go_on.set()

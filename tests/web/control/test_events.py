@@ -24,7 +24,7 @@ MOST_WAITING = 1000
 async def pay(sandbox: Sandbox, **fields: object) -> None:
     """Make a collection and deliver its callback: `UNTIL_PAID` events."""
     await sandbox.collect(**fields)
-    await sandbox.gateway.jobs.settle()
+    await sandbox.gateway.jobs.run_until_idle()
     await sandbox.advance(seconds=1)
 
 
@@ -227,7 +227,7 @@ def few_events_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the number of events that may wait for a reader, so that tests reach it."""
     defaults = gateway_feed.Feed.__init__.__kwdefaults__
     assert defaults is not None
-    monkeypatch.setitem(defaults, "most_waiting", MOST_WAITING)
+    monkeypatch.setitem(defaults, "stuck_queue_length", MOST_WAITING)
 
 
 @pytest.mark.usefixtures("few_events_may_wait")

@@ -169,7 +169,7 @@ class TestBeforeTheAnswer:
         operation: str,
         code: str,
     ) -> None:
-        monkeypatch.setattr(overrides, "LONGEST_WAIT_S", 3_600.0)  # the callback ends the wait
+        monkeypatch.setattr(overrides, "MAX_WAIT_S", 3_600.0)  # the callback ends the wait
         await override(sandbox, outcome={"status": code}, callback={"before_response": True})
         answered = asyncio.Event()
         seen: list[tuple[bool, str]] = []
@@ -192,7 +192,7 @@ class TestBeforeTheAnswer:
         self, sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A client with one thread answers the callback only after it has its own answer."""
-        monkeypatch.setattr(overrides, "LONGEST_WAIT_S", 0.05)
+        monkeypatch.setattr(overrides, "MAX_WAIT_S", 0.05)
         await override_next(sandbox, before_response=True)
         go_on = receiver.hang()
 

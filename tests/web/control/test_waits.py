@@ -16,13 +16,13 @@ from tests.web.control_api import post
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kind of record of each search that a waiter makes."""
     made: list[str] = []
-    search = RecordSearch._search
+    search = RecordSearch._search_for_waiter
 
     async def recorded(self: RecordSearch, *args: object) -> object:
         made.append(str(args[0].type))  # type: ignore[attr-defined]
         return await search(self, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(RecordSearch, "_search", recorded)
+    monkeypatch.setattr(RecordSearch, "_search_for_waiter", recorded)
     return made
 
 

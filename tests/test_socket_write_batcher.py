@@ -3,12 +3,12 @@
 import asyncio
 from unittest.mock import Mock, call
 
-from sandbox_sim.write_batcher import WriteBatcher
+from sandbox_sim.socket_write_batcher import SocketWriteBatcher
 
 
 async def test_data_is_sent_in_order_at_the_end_of_the_iteration() -> None:
     # Transports; the mock records their calls in one list.
-    write_batcher, transports = WriteBatcher(asyncio.get_running_loop()), Mock()
+    write_batcher, transports = SocketWriteBatcher(asyncio.get_running_loop()), Mock()
     write_batcher.write(transports.second, b"2")
     write_batcher.write(transports.first, b"1")
     write_batcher.write(transports.second, b"3")
@@ -27,7 +27,7 @@ async def test_data_is_sent_in_order_at_the_end_of_the_iteration() -> None:
 
 
 async def test_flush_sends_pending_data() -> None:
-    write_batcher, transports = WriteBatcher(asyncio.get_running_loop()), Mock()
+    write_batcher, transports = SocketWriteBatcher(asyncio.get_running_loop()), Mock()
     write_batcher.write(transports.first, b"goodbye")
     write_batcher.flush()
     assert transports.mock_calls == [call.first.write(b"goodbye")]

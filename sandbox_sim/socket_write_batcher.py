@@ -1,10 +1,10 @@
-"""Collects what is written in one iteration of the event loop: answers, and callbacks."""
+"""Collects what is written to sockets in one iteration of the event loop: answers and callbacks."""
 
 import asyncio
 
 
-class WriteBatcher:
-    """Collects the writes of one iteration of the event loop, and sends them at its end, in order.
+class SocketWriteBatcher:
+    """Collects the socket writes of one loop iteration, and sends them at its end, in order.
 
     Waking a sleeping peer costs more than the send. Data that is sent directly after other data
     finds the peer awake.
