@@ -355,11 +355,7 @@ class _NoRelay:
         pass
 
     def listen(self, on_events: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
-        return _nothing
-
-
-def _nothing() -> None:
-    """There is no other server to stop listening to."""
+        return lambda: None
 
 
 # How each record is shown that belongs to a service.

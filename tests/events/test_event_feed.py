@@ -33,7 +33,7 @@ def clock() -> SteppedClock:
 
 @pytest.fixture
 def feed(clock: SteppedClock) -> Feed:
-    return Feed(clock, "run", kept=KEPT, most_waiting=MOST_WAITING)
+    return Feed(clock, "run", kept=KEPT, stuck_queue_length=MOST_WAITING)
 
 
 class Listeners(ExitStack):
@@ -344,7 +344,7 @@ class TestLimitInBytes:
             await received(keen)
 
         assert listeners.disconnected == ["slower"]
-        assert feed._memory.bytes <= gateway_feed.MOST_BYTES
+        assert feed._memory.bytes <= gateway_feed.MAX_BYTES
 
     async def test_a_reader_takes_a_limited_number_of_bytes_at_once(
         self, feed: Feed, listeners: Listeners, monkeypatch: pytest.MonkeyPatch

@@ -184,7 +184,9 @@ EVERY_KIND = [
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY_KIND, ids=lambda each: getattr(each, "type", ""))
-async def test_a_new_matching_record_ends_a_wait(server: Server, kind: Kind, name: str) -> None:
+async def test_a_new_matching_record_ends_a_wait(
+    server: Server, kind: RecordKind, name: str
+) -> None:
     waiting = await server.wait(kind, {name: "T1x"})
     await server.store.run(write)
     assert not waiting.done()

@@ -39,7 +39,7 @@ from sandbox_sim.networks.upstream.wire import (
     submit_result,
     text_field,
 )
-from sandbox_sim.operations import CARRIED, Operation
+from sandbox_sim.operations import NETWORK_OPERATIONS, Operation
 from sandbox_sim.ports.network import (
     Capabilities,
     Health,
