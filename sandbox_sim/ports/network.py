@@ -330,9 +330,11 @@ def _report(said: SubmitResult | StatusResult | Notification, source: Source) ->
 
 
 _CLEANED: Final = {
-    **dict.fromkeys(("attempt_id", "reference", "network_id", "part_id"), peer_input.identifier),
-    "reason": peer_input.reason,
-    "redirect_url": peer_input.address,
+    **dict.fromkeys(
+        ("attempt_id", "reference", "network_id", "part_id"), peer_input.clean_identifier
+    ),
+    "reason": peer_input.clean_reason,
+    "redirect_url": peer_input.clean_address,
 }
 
 
@@ -345,7 +347,7 @@ def _clean(said: SubmitResult | StatusResult | Notification) -> None:
     echo = said.echo
     if echo.reference or echo.currency:
         reference, currency = (
-            None if text is None else peer_input.identifier(text)
+            None if text is None else peer_input.clean_identifier(text)
             for text in (echo.reference, echo.currency)
         )
         object.__setattr__(said, "echo", echo._replace(reference=reference, currency=currency))

@@ -47,7 +47,7 @@ from sandbox_sim.records.exchanges import (
 from sandbox_sim.records.jobs import LISTED_FROM, Job, JobKind
 from sandbox_sim.records.journal import NO_SERVICE
 from sandbox_sim.records.reports import FINAL, Outcome
-from sandbox_sim.values.peer_input import identifier
+from sandbox_sim.values.peer_input import clean_identifier
 from sandbox_sim.values.rate_limit import Buckets, RateLimit
 
 # A real network sends hints only about attempts that it got from us.
@@ -143,7 +143,7 @@ class NetworkNotifications:
         """
         if self._standing(raw) is not Standing.COUNTS:
             now = self.clock.monotonic()
-            wait = self._without_attempt.wait(raw.network, now)
+            wait = self._without_attempt.wait_time(raw.network, now)
             if wait:
                 self._drop(raw.network)
                 return wait
@@ -505,6 +505,6 @@ class NetworkEventSink:
     async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
         """As `NetworkEvents.part_taken`."""
         # Cleaned as `Notification.part_id` is, which has to match it.
-        key = identifier(network_id)
+        key = clean_identifier(network_id)
         part = MessagePart(self.network, attempt_id, number, total, key)
         await self.notifications.part_taken(part)

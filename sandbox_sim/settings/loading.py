@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 
 from sandbox_sim.settings.networks import merged_variables
 from sandbox_sim.settings.schema import Settings
-from sandbox_sim.values.redaction import nearest, suggestion
+from sandbox_sim.values.redaction import closest_match, suggestion
 
 ENV_PREFIX: Final = "SANDBOX_SIM_"
 NETWORK_PREFIX: Final = f"{ENV_PREFIX}NETWORKS__"
@@ -146,7 +146,7 @@ def no_such_setting(name: str, place: str, known: Iterable[str], prefix: str = "
 
     prefix: the beginning of all these names as the user writes them.
     """
-    near = nearest(name, known)
+    near = closest_match(name, known)
     hint = f"; did you mean {prefix}{near}?" if near else ""
     return f"{prefix}{name} (from {place}): there is no such setting{hint}"
 

@@ -25,7 +25,7 @@ from sandbox_sim.records.callbacks import SIGNATURE_HEADER, Profile
 from sandbox_sim.records.magic_outcomes import check_key, check_outcome
 from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.hosts import Host, is_postgres, parse_host_pattern
-from sandbox_sim.values.redaction import nearest
+from sandbox_sim.values.redaction import closest_match
 
 _LONGEST_NAME: Final = 60
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -140,7 +140,7 @@ def _meant_store(value: str) -> str:
     if not value or ":" in value:
         return ""
     is_path = any(char in value for char in "./\\~")
-    meant = None if is_path else nearest(f"{value}:", ("memory:", "sqlite:"))
+    meant = None if is_path else closest_match(f"{value}:", ("memory:", "sqlite:"))
     return f"; did you mean {meant or f'sqlite:{value}'}?"
 
 

@@ -30,18 +30,20 @@ def compact(document: object) -> str:
     try:
         return _COMPACT.encode(document)
     except TypeError:  # json writes no Decimal
-        return _exact(document)
+        return _compact_exactly(document)
 
 
-def _exact(document: object) -> str:
+def _compact_exactly(document: object) -> str:
     """As `compact`, for a document with a `Decimal` in it."""
     if isinstance(document, Decimal):
         return plain_decimal(document)
     if isinstance(document, dict):
-        members = [f"{_COMPACT.encode(name)}:{_exact(each)}" for name, each in document.items()]
+        members = [
+            f"{_COMPACT.encode(name)}:{_compact_exactly(each)}" for name, each in document.items()
+        ]
         return f"{{{','.join(members)}}}"
     if isinstance(document, list | tuple):
-        return f"[{','.join(map(_exact, document))}]"
+        return f"[{','.join(map(_compact_exactly, document))}]"
     return _COMPACT.encode(document)
 
 
@@ -51,7 +53,7 @@ def plain_decimal(amount: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def with_texts(
+def map_texts(
     document: Any, change: Callable[[str], Any], rename: Callable[[str], str] = str
 ) -> Any:
     """A parsed document with every text in it changed, and the names of its members renamed."""
@@ -60,10 +62,10 @@ def with_texts(
             return change(document)
         case dict():
             return {
-                rename(name): with_texts(each, change, rename) for name, each in document.items()
+                rename(name): map_texts(each, change, rename) for name, each in document.items()
             }
         case list():
-            return [with_texts(each, change, rename) for each in document]
+            return [map_texts(each, change, rename) for each in document]
     return document
 
 

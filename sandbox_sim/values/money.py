@@ -16,7 +16,7 @@ _DECIMALS: Final[Mapping[str, int]] = {"XOF": 0, "XAF": 0, "UGX": 0, "RWF": 0, "
 _USUAL_DECIMALS: Final = 2
 
 # More digits than this before the point are not an amount of money; a bound keeps the text short.
-MOST_WHOLE_DIGITS: Final = 18
+MAX_WHOLE_DIGITS: Final = 18
 
 
 def decimals_of(currency: str) -> int:
@@ -29,8 +29,8 @@ def problem_of(amount: Decimal, currency: str) -> str | None:
     if not amount.is_finite() or amount <= 0:
         return "must be a number above 0"
     # The exponent is looked at before the number is written out: 1E+999999 is a million digits.
-    if amount.adjusted() >= MOST_WHOLE_DIGITS:
-        return f"must have at most {MOST_WHOLE_DIGITS} digits before the decimal point"
+    if amount.adjusted() >= MAX_WHOLE_DIGITS:
+        return f"must have at most {MAX_WHOLE_DIGITS} digits before the decimal point"
     decimals = decimals_of(currency)
     _sign, digits, exponent = amount.as_tuple()
     excess = -int(exponent) - decimals
