@@ -38,7 +38,7 @@ class Settlement:
         """
         await unit.add_transaction(transaction)
         if self.accounts.live:
-            await self.accounts.move(unit, transaction)
+            await self.accounts.post(unit, transaction)
         override = transaction.override
         if (
             override is not None
@@ -82,7 +82,7 @@ class Settlement:
         decided = transaction.moved(to, now)
         # From now on the callback keeps the secret part of its address.
         await unit.save_transaction(decided._replace(callback_target=None))
-        await self.accounts.move(unit, decided)
+        await self.accounts.post(unit, decided)
         if notify and decided.refund_of is None:
             await self._add_callback(unit, decided, now)
         return decided

@@ -189,11 +189,11 @@ class SandboxProcessor:
         earlier: the live transaction of the service with the same `transaction_id`.
         """
         facts = _NEW if earlier is None else _REPEATED
-        # A collection takes nothing from a wallet of the service.
-        spends = payment.operation.row.spends is not None
-        account = self.accounts.checked(payment.operation, is_refund=is_refund) if spends else None
+        account = None
+        if payment.operation.row.spends is not None:
+            account = self.accounts.wallet_to_check(payment.operation, is_refund=is_refund)
         if account is not None:
-            available = await self.accounts.reported(unit, payment.service_id, account, at)
+            available = await self.accounts.reported_balance(unit, payment.service_id, account, at)
             facts = facts._replace(available=available)
         return decide(payment, behaviour, facts)
 

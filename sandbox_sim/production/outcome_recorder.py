@@ -179,7 +179,7 @@ async def _move_back(unit: Unit, attempt: Attempt, now: datetime) -> str:
         try:
             await unit.add_transfer(reversal)
         except Overdrawn as error:
-            await unit.add_transfer(movements.uncovered(reversal))
+            await unit.add_transfer(movements.from_suspense(reversal))
             short = f"{error}, so the reversal is in suspense"
     return short
 
@@ -196,5 +196,5 @@ async def _end_message(unit: Unit, attempt: Attempt, now: datetime) -> None:
             reason = attempt.reason or f"network {attempt.network}: {attempt.outcome}"
             await unit.save_messages([message.refunded(reason, now)])
             units = int(attempt.amount)
-            refund = movements.units(Reason.REFUND, mode, attempt.service_id, units, key, now)
+            refund = movements.sms_units(Reason.REFUND, mode, attempt.service_id, units, key, now)
             await unit.add_transfer(refund)

@@ -19,7 +19,7 @@ from sandbox_sim.values.timestamps import iso
 
 V_co = TypeVar("V_co", covariant=True)
 
-_COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def compact(document: object) -> str:
@@ -28,7 +28,7 @@ def compact(document: object) -> str:
     A `Decimal` becomes an exact number: it must be finite.
     """
     try:
-        return _COMPACT.encode(document)
+        return _encode(document)
     except TypeError:  # json writes no Decimal
         return _compact_exactly(document)
 
@@ -38,13 +38,11 @@ def _compact_exactly(document: object) -> str:
     if isinstance(document, Decimal):
         return plain_decimal(document)
     if isinstance(document, dict):
-        members = [
-            f"{_COMPACT.encode(name)}:{_compact_exactly(each)}" for name, each in document.items()
-        ]
+        members = [f"{_encode(name)}:{_compact_exactly(each)}" for name, each in document.items()]
         return f"{{{','.join(members)}}}"
     if isinstance(document, list | tuple):
         return f"[{','.join(map(_compact_exactly, document))}]"
-    return _COMPACT.encode(document)
+    return _encode(document)
 
 
 def plain_decimal(amount: Decimal) -> str:

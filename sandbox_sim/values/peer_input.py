@@ -68,7 +68,7 @@ def read_json(text: str | bytes) -> Any:
         )
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
-    return _with_storable_texts(document, MAX_DEPTH)
+    return _make_storable(document, MAX_DEPTH)
 
 
 def _unambiguous_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _parse_number(text: str) -> Decimal:
     return number
 
 
-def _with_storable_texts(value: Any, depth: int) -> Any:
+def _make_storable(value: Any, depth: int) -> Any:
     """The document with storable texts. Raises `ValueError` where it is nested too deeply."""
     match value:
         case str():
@@ -152,12 +152,9 @@ def _with_storable_texts(value: Any, depth: int) -> Any:
         case dict() | list() if depth == 0:
             raise ValueError(_TOO_DEEP)
         case dict():
-            return {
-                storable(name): _with_storable_texts(each, depth - 1)
-                for name, each in value.items()
-            }
+            return {storable(name): _make_storable(each, depth - 1) for name, each in value.items()}
         case list():
-            return [_with_storable_texts(each, depth - 1) for each in value]
+            return [_make_storable(each, depth - 1) for each in value]
         case _:
             return value
 

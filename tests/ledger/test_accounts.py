@@ -53,7 +53,7 @@ async def test_units_are_taken_while_there_are_enough_and_given_back(store: Stor
     ],
 )
 def test_which_payments_a_wallet_must_cover(live: bool, checked: dict[Operation, Wallet]) -> None:
-    found = {each: Accounts(live=live).checked(each) for each in PAYMENTS}
+    found = {each: Accounts(live=live).wallet_to_check(each) for each in PAYMENTS}
 
     assert {each: wallet for each, wallet in found.items() if wallet} == checked
 
@@ -65,9 +65,9 @@ async def test_live_balances_move_and_fixed_ones_stay(store: Store, live: bool, 
     accounts = Accounts(live=live)
 
     async def work(unit: Unit) -> list[Decimal]:
-        await accounts.move(unit, transaction())
-        before = await accounts.reported(unit, SERVICE, Wallet.COLLECTION, NOW)
-        await accounts.move(unit, settled())
-        return [before, await accounts.reported(unit, SERVICE, Wallet.COLLECTION, NOW)]
+        await accounts.post(unit, transaction())
+        before = await accounts.reported_balance(unit, SERVICE, Wallet.COLLECTION, NOW)
+        await accounts.post(unit, settled())
+        return [before, await accounts.reported_balance(unit, SERVICE, Wallet.COLLECTION, NOW)]
 
     assert await store.run(work) == [Decimal(100_000), Decimal(after)]

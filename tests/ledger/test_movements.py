@@ -19,8 +19,8 @@ from sandbox_sim.records.ledger import (
     Reason,
     Transfer,
     TransferKind,
+    make_transfer,
     our_account,
-    transfer,
 )
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status, TransactionRecord
@@ -203,7 +203,7 @@ def test_after_a_contradiction_the_network_is_right_and_suspense_has_the_differe
     ("reason", "change"), [(Reason.CHARGE, -2), (Reason.REFUND, 2), (Reason.TOPUP, 2)]
 )
 def test_units_are_posted_in_both_modes(mode: ServiceMode, reason: Reason, change: int) -> None:
-    moved = movements.units(reason, mode, 55, 2, "M1", NOON)
+    moved = movements.sms_units(reason, mode, 55, 2, "M1", NOON)
 
     assert (moved.kind, moved.account) == (TransferKind.POSTED, account_of(55, Wallet.SMS, mode))
     assert {str(moved.debit), str(moved.credit)} == {"issued/SMS", "service/55/sms/SMS"}
@@ -217,7 +217,7 @@ def test_nobody_tops_up_money_or_moves_an_amount_that_cannot_be() -> None:
             movements.topup(55, wallet, 100, NOON)
     for amount in ("-1", "NaN", "Infinity"):
         with pytest.raises(BadTransfer):
-            transfer(Reason.TOPUP, account_of(), Decimal(amount), "", NOON)
+            make_transfer(Reason.TOPUP, account_of(), Decimal(amount), "", NOON)
 
 
 def test_every_reason_says_which_accounts_it_moves_and_what_it_means() -> None:

@@ -47,7 +47,7 @@ from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import CallbackRecord
 from sandbox_sim.records.exchanges import NotificationTrust, RawNotification, Scrubber
 from sandbox_sim.records.jobs import JobKind
-from sandbox_sim.records.ledger import ManualEntry, Reason, transfer, wallet_of
+from sandbox_sim.records.ledger import ManualEntry, Reason, make_transfer, wallet_of
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status, TransactionRecord
@@ -203,7 +203,7 @@ class Desk:
     async def fund(self, amount: str, wallet: Wallet = Wallet.PAYOUT) -> None:
         """Give the service money to pay out."""
         account, now = wallet_of(ServiceMode.PRODUCTION, SERVICE, wallet), self.clock.now()
-        made = transfer(Reason.DEPOSITED, account, Decimal(amount), "", now, network="first")
+        made = make_transfer(Reason.DEPOSITED, account, Decimal(amount), "", now, network="first")
         await unit_of(self.store).add_transfer(made)
 
     async def fund_airtime(self, amount: str) -> None:

@@ -10,7 +10,7 @@ from sandbox_sim.payments.refunds import RefundRefused
 from sandbox_sim.ports.network import StatusResult, SubmitResult
 from sandbox_sim.production.routing import NetworkRoute
 from sandbox_sim.records.attempts import Terms
-from sandbox_sim.records.ledger import Reason, transfer, wallet_of
+from sandbox_sim.records.ledger import Reason, make_transfer, wallet_of
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
@@ -234,7 +234,7 @@ async def test_one_whose_network_is_no_longer_configured_is_refused(desk: Desk) 
 
 async def test_too_little_in_the_wallet_refuses(desk: Desk) -> None:
     account, now = wallet_of(LIVE, SERVICE, Wallet.COLLECTION), desk.clock.now()
-    spent = transfer(Reason.SPENT, account, Decimal("0.01"), "", now, network="first")
+    spent = make_transfer(Reason.SPENT, account, Decimal("0.01"), "", now, network="first")
     await unit_of(desk.store).add_transfer(spent)
 
     with pytest.raises(RefundRefused, match=r"less than 10.50 is available in the collection"):

@@ -15,7 +15,7 @@ from sandbox_sim.ports.network import Notification, StatusResult, SubmitResult
 from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.exchanges import RawNotification
-from sandbox_sim.records.ledger import LedgerQuery, Reason, transfer, wallet_of
+from sandbox_sim.records.ledger import LedgerQuery, Reason, make_transfer, wallet_of
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
@@ -229,7 +229,7 @@ class TestAWalletThatDoesNotCoverIt:
         """A collection of 10.50 of which 4 were spent since."""
         desk = await paid()
         account, now = wallet_of(LIVE, SERVICE, Wallet.COLLECTION), desk.clock.now()
-        spent = transfer(Reason.SPENT, account, Decimal(4), "", now, network="first")
+        spent = make_transfer(Reason.SPENT, account, Decimal(4), "", now, network="first")
         await unit_of(desk.store).add_transfer(spent)
         return desk
 

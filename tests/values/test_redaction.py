@@ -299,7 +299,7 @@ NOT_OF_USER_TEXTS = {
     "_add_if_unused",
     "with_numbered_parameters",
     "_short_body",
-    *("named", "wallet_of", "_ends", "_router"),
+    *("parse_account", "wallet_of", "_accounts", "_router"),
 }
 
 

@@ -22,7 +22,7 @@ from sandbox_sim.records.exchanges import (
     RawNotification,
 )
 from sandbox_sim.records.ledger import (
-    MOVES,
+    MOVING_KINDS,
     WALLET,
     ZERO,
     Account,
@@ -34,8 +34,8 @@ from sandbox_sim.records.ledger import (
     Transfer,
     TransferKind,
     add,
+    empty_balance,
     subtract,
-    unopened,
 )
 from sandbox_sim.records.reports import NEVER_TAKEN
 from sandbox_sim.stores.memory.state import MemoryState, Service
@@ -219,7 +219,7 @@ class MemoryLedger(MemoryState):
             if named is None:
                 raise PendingEnded(f"transfer {ended} is not pending")
         if wallet is not None:
-            before = service.balances.get(wallet) or unopened(transfer.at)
+            before = service.balances.get(wallet) or empty_balance(transfer.at)
             self._set(service.balances, wallet, before.after(wallet, transfer, named))
         if ended is not None:
             self._remove(service.pending, ended)
@@ -235,7 +235,7 @@ class MemoryLedger(MemoryState):
 
     def _add_up(self, transfer: Transfer) -> None:
         debit, credit, sums = transfer.debit, transfer.credit, self._live_sums
-        if transfer.kind not in MOVES:
+        if transfer.kind not in MOVING_KINDS:
             return
         if debit.kind is not WALLET:
             self._set(sums, debit, subtract(sums.get(debit, ZERO), transfer.amount))

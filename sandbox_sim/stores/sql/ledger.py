@@ -21,9 +21,9 @@ from sandbox_sim.records.ledger import (
     Transfer,
     TransferKind,
     add,
+    empty_balance,
     multiply,
-    named,
-    unopened,
+    parse_account,
 )
 from sandbox_sim.stores.sql.rows import (
     Row,
@@ -119,7 +119,7 @@ class SqlLedger(SqlBase):
     async def add_transfer(self, transfer: Transfer, manual: ManualEntry | None = None) -> int:
         wallet = transfer.account
         if wallet is not None:
-            before = await self.balance(wallet) or unopened(transfer.at)
+            before = await self.balance(wallet) or empty_balance(transfer.at)
             ended = transfer.pending
             begun = None if ended is None else await self._pending(ended)
             after = before.after(wallet, transfer, begun)
@@ -166,12 +166,15 @@ class SqlLedger(SqlBase):
         chosen = {"mode = ?": mode and mode.value, "service_id = ?": service_id}
         condition, values = where(chosen)
         found = await self._fetch(select(_WALLET, "wallets", condition), *values)
-        return {named(ServiceMode(row[0]), row[1]): _to_balance(row) for row in found}
+        return {parse_account(ServiceMode(row[0]), row[1]): _to_balance(row) for row in found}
 
     async def live_sums(self) -> Mapping[Account, Decimal]:
         row = await self._fetch_one(_CHECKPOINT)
         start, kept = (0, "{}") if row is None else row
-        sums = {named(ServiceMode.PRODUCTION, n): Decimal(s) for n, s in json.loads(kept).items()}
+        sums = {
+            parse_account(ServiceMode.PRODUCTION, n): Decimal(s)
+            for n, s in json.loads(kept).items()
+        }
         bound = to_micros(self._clock.now() - _SETTLED_AFTER)
         ((settled, count),) = await self._fetch(_SETTLED, start, bound)
         if count >= CHECKPOINT_EVERY:
@@ -189,7 +192,7 @@ def _added_up(sums: Sums, moved: Sequence[Row]) -> Sums:
     for debit, credit, amount, times in moved:
         total = Decimal(amount)
         for name, signed in ((debit, total.copy_negate()), (credit, total)):
-            account = named(ServiceMode.PRODUCTION, name)
+            account = parse_account(ServiceMode.PRODUCTION, name)
             if account.kind is not WALLET:
                 found[account] = add(found.get(account, ZERO), multiply(signed, Decimal(times)))
     return found
@@ -220,7 +223,7 @@ def _from_transfer(transfer: Transfer) -> Row:
 def _to_line(row: Row) -> LedgerLine:
     number, mode, kind, debit, credit, amount, reason, subject, at, pending, *entry = row
     of_mode = ServiceMode(mode)
-    ends = named(of_mode, debit), named(of_mode, credit), Decimal(amount)
+    ends = parse_account(of_mode, debit), parse_account(of_mode, credit), Decimal(amount)
     said = Reason(reason), subject, to_datetime(at)
     # Of a line without a manual entry, the join gives nulls.
     manual = _ENTRY.record(entry) if entry and entry[0] is not None else None
