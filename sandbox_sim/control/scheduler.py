@@ -256,6 +256,6 @@ async def _put_off(unit: Unit, now: datetime, *, is_away: bool) -> Sequence[Job]
     jobs = await unit.claim_due(now, 1)
     for job in jobs:
         await unit.finish(job)
-        again = job._replace(due_at=now + PAUSE) if is_away else job.put_off(now)
+        again = job._replace(due_at=now + PAUSE) if is_away else job.rescheduled(now)
         await unit.add_job(again)
     return jobs

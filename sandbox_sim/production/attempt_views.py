@@ -13,7 +13,7 @@ from sandbox_sim.production.decisions import words_of
 from sandbox_sim.production.outcome_recorder import transaction_of
 from sandbox_sim.production.registry import Networks
 from sandbox_sim.records import transactions
-from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision, PollingSchedule
+from sandbox_sim.records.attempts import Attempt, AttemptQuery, PollingSchedule, StoredDecision
 from sandbox_sim.records.exchanges import Exchange
 from sandbox_sim.records.ledger import LedgerQuery, NumberedPosting, shown_line
 from sandbox_sim.records.listing import UnknownAfter
@@ -127,7 +127,7 @@ def shown(attempt: Attempt) -> NetworkAttemptView:
 
 
 def details(
-    attempt: Attempt, decisions: Iterable[KeptDecision], exchanges: Iterable[Exchange]
+    attempt: Attempt, decisions: Iterable[StoredDecision], exchanges: Iterable[Exchange]
 ) -> AttemptDetails:
     return {
         **shown(attempt),
@@ -146,7 +146,7 @@ def waits_because(attempt: Attempt, schedule: PollingSchedule, now: datetime) ->
         found.append(f"{'reversal' if short else 'contradiction'}: {attempt.contradiction}")
     if attempt.mismatch:
         found.append(f"mismatch: {attempt.mismatch}")
-    if attempt.is_open and schedule.given_up(attempt.created_at, now):
+    if attempt.is_open and schedule.is_given_up(attempt.created_at, now):
         after_s = format(schedule.give_up_after.total_seconds(), "g")
         found.append(f"no outcome: network {attempt.network} has not decided within {after_s} s")
     return found

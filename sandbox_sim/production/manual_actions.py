@@ -18,7 +18,13 @@ from sandbox_sim.production.decisions import (
 from sandbox_sim.production.outcome_recorder import OutcomeRecorder
 from sandbox_sim.production.registry import Networks
 from sandbox_sim.production.status_asking import StatusAsking
-from sandbox_sim.records.attempts import Attempt, Change, Judgement, KeptDecision, undecided
+from sandbox_sim.records.attempts import (
+    Attempt,
+    Change,
+    Judgement,
+    StoredDecision,
+    attempt_to_decide,
+)
 from sandbox_sim.records.reports import Outcome, status_of
 from sandbox_sim.records.transactions import Status, TransactionRecord
 
@@ -81,7 +87,7 @@ class LiveActions:
         attempts = await self.store.run(lambda unit: unit.attempts_of(network_transaction_id))
         if not attempts:
             return None
-        attempt = undecided(attempts)
+        attempt = attempt_to_decide(attempts)
         self._settled(attempt, decision)  # refuses a bad decision before the network is asked
         result = await self.asking.ask_now(attempt)
         settled = await self.store.run(partial(self._settle, attempt.id, decision, result))
@@ -130,7 +136,7 @@ class LiveActions:
         await self.recorder.save(unit, judged.attempt, Judgement(after, change), now)
         person = decision.status, decision.by, decision.reason
         confirmed = decision.amount, decision.network_id
-        kept = KeptDecision(attempt_id, now, *person, bool(against), said, *confirmed)
+        kept = StoredDecision(attempt_id, now, *person, bool(against), said, *confirmed)
         await unit.add_decision(kept)
         return SettledByHand(await transaction_or_stand_in(unit, after), said)
 

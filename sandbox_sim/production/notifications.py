@@ -30,21 +30,21 @@ from sandbox_sim.records.exchanges import (
     EVENT,
     KEPT_UNMATCHED,
     Exchange,
-    KeptNotification,
     MessagePart,
+    NotificationEffect,
     NotificationQuery,
     NotificationState,
     NotificationView,
     RawNotification,
     Scrubber,
-    Standing,
-    exchange_of,
-    next_match,
+    StoredNotification,
+    message_outcome,
+    next_match_at,
+    notification_effect,
+    notification_exchange,
     shown,
-    standing,
-    together,
 )
-from sandbox_sim.records.jobs import LISTED_FROM, Job, JobKind
+from sandbox_sim.records.jobs import LISTED_AFTER, Job, JobKind
 from sandbox_sim.records.journal import NO_SERVICE
 from sandbox_sim.records.reports import FINAL, Outcome
 from sandbox_sim.values.peer_input import clean_identifier
@@ -84,7 +84,7 @@ log = logging.getLogger("sandbox_sim.networks")
 class _Understood(NamedTuple):
     """What a notification may do, its content, and what is wrong with it, in words."""
 
-    standing: Standing
+    effect: NotificationEffect
     notifications: Sequence[Notification] = ()
     note: str = ""
 
@@ -141,7 +141,7 @@ class NetworkNotifications:
 
         Returns 0 if it should be acknowledged, else the seconds after which it may come again.
         """
-        if self._standing(raw) is not Standing.COUNTS:
+        if self._standing(raw) is not NotificationEffect.COUNTS:
             now = self.clock.monotonic()
             wait = self._without_attempt.wait_time(raw.network, now)
             if wait:
@@ -221,13 +221,13 @@ class NetworkNotifications:
         attempt = await self._record(unit, raw, notification, raw.received_at)
         if attempt is not None:
             scrubber = self._scrubber(network)
-            await unit.add_exchanges([exchange_of(raw, attempt.id, scrubber)])
+            await unit.add_exchanges([notification_exchange(raw, attempt.id, scrubber)])
             return
         if notification.part_id:
             await self._keep(raw, FIRST_WAIT, unit)
             return
         number = await unit.add_raw_notification(raw)
-        unmatched = KeptNotification(number, raw, NotificationState.UNMATCHED, 1)
+        unmatched = StoredNotification(number, raw, NotificationState.UNMATCHED, 1)
         await self._save_done(unit, unmatched._replace(note="it belongs to no attempt"))
         log.warning("a notification of network %s belongs to no attempt", network)
 
@@ -254,7 +254,7 @@ class NetworkNotifications:
             await self._save_done(unit, kept)
         return len(found)
 
-    async def _save_done(self, unit: Unit, kept: KeptNotification) -> None:
+    async def _save_done(self, unit: Unit, kept: StoredNotification) -> None:
         """Save a finished notification, scrubbed."""
         scrubber = self._scrubber(kept.raw.network)
         await unit.save_raw_notification(kept.without_secrets(scrubber))
@@ -267,7 +267,7 @@ class NetworkNotifications:
         """Mark a notification that could not be read or applied as failed, for people."""
         kept = await unit.raw_notification(int(job.subject))
         if kept is not None:
-            note = f"reading it failed {LISTED_FROM} times ({problem}); the log has the traceback"
+            note = f"reading it failed {LISTED_AFTER} times ({problem}); the log has the traceback"
             failed = kept._replace(state=NotificationState.FAILED, note=note)
             await self._save_done(unit, failed)
 
@@ -278,34 +278,36 @@ class NetworkNotifications:
             return
         await self.store.run(partial(self._apply, job, kept, self._understood(kept.raw)))
 
-    async def _leave_to_another(self, job: Job, kept: KeptNotification | None, unit: Unit) -> None:
+    async def _leave_to_another(
+        self, job: Job, kept: StoredNotification | None, unit: Unit
+    ) -> None:
         """End a job for a network that this server has not got; another server may have it."""
         await unit.finish(job)
         if kept is None:
             return
         now, tries = self.clock.now(), kept.tries + 1
-        again = next_match(kept.raw.received_at, tries, now)
+        again = next_match_at(kept.raw.received_at, tries, now)
         if again is not None:
             await unit.save_raw_notification(kept._replace(tries=tries))
             await unit.add_job(_reading_job(kept.number, again))
 
     def _understood(self, raw: RawNotification) -> _Understood:
         if raw.method == EVENT:
-            return _Understood(Standing.COUNTS, [_notification_of(raw.body)])
+            return _Understood(NotificationEffect.COUNTS, [_notification_of(raw.body)])
         may = self._standing(raw)
-        if may is Standing.REFUSED:
+        if may is NotificationEffect.REFUSED:
             return _Understood(may, note="it is unproven and the network cannot be asked")
         try:
             return _Understood(may, self.networks.by_name[raw.network].network.parse(raw))
         except UnreadableNotification as error:
             note = f"it cannot be read: {error}"
             by_address = _named_by_address(raw)
-            if may is Standing.COUNTS or not by_address.attempt_id:
-                return _Understood(Standing.REFUSED, note=note)
+            if may is NotificationEffect.COUNTS or not by_address.attempt_id:
+                return _Understood(NotificationEffect.REFUSED, note=note)
             return _Understood(may, [by_address], note)
 
-    def _standing(self, raw: RawNotification) -> Standing:
-        """The standing of a notification: whether it counts, is a hint, or is refused."""
+    def _standing(self, raw: RawNotification) -> NotificationEffect:
+        """The effect of a notification: whether it counts, is a hint, or is refused."""
         network = self.networks.by_name[raw.network].network
         verified = False
         try:
@@ -315,7 +317,7 @@ class NetworkNotifications:
                 text = "%d notifications of network %s or another one could not be verified: %s"
                 log.warning(text, count, raw.network, type(error).__name__)
         can = network.capabilities
-        return standing(can.trust, verified=verified, has_status=can.has_status)
+        return notification_effect(can.trust, verified=verified, has_status=can.has_status)
 
     def _said(self, raw: RawNotification) -> Sequence[Notification]:
         """The content of an unproven notification; empty if it cannot be read."""
@@ -335,18 +337,18 @@ class NetworkNotifications:
         return None
 
     async def _apply(
-        self, job: Job, kept: KeptNotification, understood: _Understood, unit: Unit
+        self, job: Job, kept: StoredNotification, understood: _Understood, unit: Unit
     ) -> None:
         may, notifications, note = understood
         await unit.finish(job)
         now, tries = self.clock.now(), kept.tries + 1
-        if may is Standing.REFUSED:
+        if may is NotificationEffect.REFUSED:
             log.warning("a notification of network %s is refused: %s", kept.raw.network, note)
             refused = kept._replace(state=NotificationState.REFUSED, tries=tries, note=note)
             return await self._save_done(unit, refused)
         matched = ""
         for each in notifications:
-            if may is Standing.COUNTS:
+            if may is NotificationEffect.COUNTS:
                 attempt = await self._record(unit, kept.raw, each, now)
             else:
                 attempt = await self._matching(unit, kept.raw.network, each)
@@ -355,18 +357,18 @@ class NetworkNotifications:
             if attempt is not None:
                 matched = attempt.id
                 scrubber = self._scrubber(kept.raw.network)
-                await unit.add_exchanges([exchange_of(kept.raw, attempt.id, scrubber)])
+                await unit.add_exchanges([notification_exchange(kept.raw, attempt.id, scrubber)])
         if matched:
             applied = kept._replace(state=NotificationState.APPLIED, attempt_id=matched, note=note)
             return await self._save_done(unit, applied._replace(tries=tries))
         unmatched = kept._replace(
             state=NotificationState.UNMATCHED, tries=tries, note="it belongs to no attempt"
         )
-        counts = may is Standing.COUNTS
+        counts = may is NotificationEffect.COUNTS
         if counts and tries == UNMATCHED_TRIES:
             for part_id in filter(None, (each.part_id for each in notifications)):
                 self._unmatched.count(kept.raw.network, part_id, now)
-        again = next_match(kept.raw.received_at, tries, now) if counts else None
+        again = next_match_at(kept.raw.received_at, tries, now) if counts else None
         if again is None:
             log.warning("a notification of network %s belongs to no attempt", kept.raw.network)
             return await self._save_done(unit, unmatched)
@@ -404,7 +406,7 @@ class NetworkNotifications:
         if not attempt.is_open and outcome in FINAL:
             # The network may contradict what it reported earlier.
             parts[number] = part._replace(outcome=outcome)
-        return together(list(parts.values()))
+        return message_outcome(list(parts.values()))
 
     async def _matching(
         self, unit: Unit, network: str, notification: Notification

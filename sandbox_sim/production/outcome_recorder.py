@@ -13,7 +13,14 @@ from sandbox_sim.ledger import movements
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import Ids, Unit
 from sandbox_sim.production.registry import Networks
-from sandbox_sim.records.attempts import Attempt, Change, Judgement, after_hint, apply, recheck_at
+from sandbox_sim.records.attempts import (
+    Attempt,
+    Change,
+    Judgement,
+    after_hint,
+    apply_report,
+    recheck_at,
+)
 from sandbox_sim.records.callbacks import CallbackRecord
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.ledger import LedgerQuery, Overdrawn, Reason
@@ -66,7 +73,7 @@ class OutcomeRecorder:
     def judge(self, attempt: Attempt, report: Report, now: datetime) -> Judgement:
         """The attempt after a report."""
         terms = self.networks.terms(attempt.network)
-        return apply(attempt, report, terms, now, self.ids.draw())
+        return apply_report(attempt, report, terms, now, self.ids.draw())
 
     async def record(
         self, unit: Unit, attempt: Attempt, report: Report, now: datetime
@@ -139,7 +146,7 @@ class OutcomeRecorder:
         log.warning("attempt %s at %s is %s", attempt.id, attempt.network, attempt.reason)
         if transaction is None or transaction.status is not Status.SUCCESSFUL:
             return
-        taken_back = transaction.taken_back(now)
+        taken_back = transaction.with_reversal(now)
         await unit.save_transaction(taken_back)
         await self._call_back(unit, taken_back, now)
 

@@ -232,7 +232,7 @@ _ISSUED: Final = AccountKind.ISSUED
 
 _SUSPENSE: Final = AccountKind.SUSPENSE
 
-# Everything that is known of a reason. Clearing is issued where the asset is ours.
+# Clearing is replaced by issued where the asset is ours.
 MOVEMENTS: Final[Mapping[Reason, Movement]] = {
     Reason.OPENING: Movement(_ISSUED, WALLET, "what the wallet begins with"),
     Reason.CHARGE: Movement(WALLET, _ISSUED, "the units of a send"),

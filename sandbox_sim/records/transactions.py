@@ -312,7 +312,7 @@ class TransactionRecord(NamedTuple):
             raise IllegalTransition(message)
         return self._replace(status=to, decided_at=at)
 
-    def taken_back(self, at: datetime) -> "TransactionRecord":
+    def with_reversal(self, at: datetime) -> "TransactionRecord":
         """The transaction after its network reversed it; its success stays in the timeline (D45).
 
         Raises `IllegalTransition` if it is not successful.
@@ -441,7 +441,7 @@ class Choice(StrEnum):
     CANCEL = "cancel"
 
 
-STATUS_OF: Final[Mapping[Choice, Status]] = {
+STATUS_OF_CHOICE: Final[Mapping[Choice, Status]] = {
     Choice.PAY: Status.SUCCESSFUL,
     Choice.FAIL: Status.FAILED,
     Choice.CANCEL: Status.CANCELLED,

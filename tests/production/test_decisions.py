@@ -21,7 +21,7 @@ from sandbox_sim.records.attempts import (
     Change,
     Judgement,
     Terms,
-    apply,
+    apply_report,
     recheck_at,
 )
 from sandbox_sim.records.reports import Echo, Outcome, Report
@@ -49,7 +49,7 @@ def asked(
     """The objection to an outcome, after the network was asked."""
     judged = Judgement(subject, Change.NOTHING)
     if said is not None:
-        judged = apply(subject, said, terms, now)
+        judged = apply_report(subject, said, terms, now)
     return objection(judged, judged.attempt._replace(outcome=outcome), said, terms, now)
 
 
@@ -134,14 +134,14 @@ def test_a_success_of_the_whole_amount_or_of_none_that_is_a_number_is_settled_as
     amount: Decimal | None,
 ) -> None:
     said = report(Outcome.SUCCEEDED, echo=Echo("other", amount))
-    known = apply(attempt(), said, TERMS, LATER).attempt
+    known = apply_report(attempt(), said, TERMS, LATER).attempt
 
     assert (known.is_open, asked(known, said, Outcome.SUCCEEDED)) == (True, "")
 
 
 def test_a_part_of_what_the_network_calls_paid_in_whole_needs_force() -> None:
     said = report(Outcome.SUCCEEDED, echo=Echo("other", Decimal("10.50")))
-    known = apply(attempt(Operation.PAYOUT), said, TERMS, LATER).attempt
+    known = apply_report(attempt(Operation.PAYOUT), said, TERMS, LATER).attempt
     part = as_confirmed(known, Outcome.SUCCEEDED, Decimal(8), "")._replace(
         outcome=Outcome.SUCCEEDED
     )
@@ -155,8 +155,10 @@ def test_a_later_report_of_the_confirmed_amount_is_no_mismatch() -> None:
     settled = attempt(outcome=Outcome.SUCCEEDED, confirmed_amount=Decimal(8))
     eight, ten = (report(Outcome.SUCCEEDED, echo=Echo(amount=Decimal(a))) for a in ("8", "10.50"))
 
-    assert apply(settled, eight, TERMS, GIVEN_UP).change is Change.NOTHING
-    assert apply(settled, ten, TERMS, GIVEN_UP).attempt.mismatch == "amount is 10.50 and not 8"
+    assert apply_report(settled, eight, TERMS, GIVEN_UP).change is Change.NOTHING
+    assert (
+        apply_report(settled, ten, TERMS, GIVEN_UP).attempt.mismatch == "amount is 10.50 and not 8"
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,14 +239,18 @@ def test_what_a_person_decided_is_asked_for_after_minutes_and_then_each_day() ->
 
 
 def test_a_new_mismatch_after_a_decision_is_listed_again() -> None:
-    told = apply(attempt(), report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER).attempt
+    told = apply_report(
+        attempt(), report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER
+    ).attempt
     closed = settled_by_person(told, Outcome.SUCCEEDED, by="ama", reason="seen", now=LATER)
 
-    same = apply(closed, report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER)
+    same = apply_report(closed, report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER)
     assert same.change is Change.NOTHING
     assert not waits_because(same.attempt, TERMS.schedule, LATER)
 
-    new = apply(closed, report(Outcome.SUCCEEDED, echo=Echo("R1", amount=NOTHING)), TERMS, LATER)
+    new = apply_report(
+        closed, report(Outcome.SUCCEEDED, echo=Echo("R1", amount=NOTHING)), TERMS, LATER
+    )
     assert new.change is Change.MISMATCH
     assert (new.attempt.settled_by, new.attempt.settled_reason) == ("", "")
     assert waits_because(new.attempt, TERMS.schedule, LATER) == [
@@ -284,7 +290,7 @@ def test_a_person_overwrites_nothing_final_and_always_says_why(
 
 def test_a_person_closes_a_contradiction_and_a_new_one_opens_it_again() -> None:
     ended = attempt(outcome=Outcome.SUCCEEDED)
-    told = apply(ended, report(Outcome.FAILED), TERMS, LATER).attempt
+    told = apply_report(ended, report(Outcome.FAILED), TERMS, LATER).attempt
     closed = settled_by_person(told, Outcome.SUCCEEDED, by="ama", reason="refunded", now=LATER)
 
     assert closed.outcome is Outcome.SUCCEEDED
@@ -295,7 +301,7 @@ def test_a_person_closes_a_contradiction_and_a_new_one_opens_it_again() -> None:
 def test_a_person_closes_a_contradiction_of_what_moved_no_money_as_failed(
     outcome: Outcome,
 ) -> None:
-    told = apply(attempt(outcome=outcome), report(Outcome.SUCCEEDED), TERMS, LATER).attempt
+    told = apply_report(attempt(outcome=outcome), report(Outcome.SUCCEEDED), TERMS, LATER).attempt
     closed = settled_by_person(told, Outcome.FAILED, by="ama", reason="refunded", now=LATER)
 
     assert waits_because(told, TERMS.schedule, LATER)

@@ -10,7 +10,7 @@ from sandbox_sim.ports.network import StatusResult
 from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.production.decisions import ForceNeeded, IllegalSettlement
 from sandbox_sim.production.manual_actions import Decision, SettledByHand
-from sandbox_sim.records.attempts import KeptDecision
+from sandbox_sim.records.attempts import StoredDecision
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
@@ -39,7 +39,7 @@ async def settle(
     return await desk.actions.settle(attempt.network_transaction_id, decision)
 
 
-async def decisions(desk: Desk) -> list[KeptDecision]:
+async def decisions(desk: Desk) -> list[StoredDecision]:
     (attempt,) = await desk.attempts()
     return list(await unit_of(desk.store).decisions_of(attempt.id))
 

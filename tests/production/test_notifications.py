@@ -14,12 +14,12 @@ from sandbox_sim.production.notifications import (
     ExchangeLog,
 )
 from sandbox_sim.records.exchanges import (
-    KeptNotification,
     NotificationQuery,
     NotificationState,
     NotificationTrust,
     RawNotification,
     Scrubber,
+    StoredNotification,
 )
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
@@ -48,7 +48,7 @@ async def receive(desk: Desk, outcome: Outcome = Outcome.SUCCEEDED, **fields: An
     await desk.run_due()
 
 
-async def kept(desk: Desk, number: int = 1) -> KeptNotification:
+async def kept(desk: Desk, number: int = 1) -> StoredNotification:
     found = await unit_of(desk.store).raw_notification(number)
     assert found is not None
     return found
@@ -194,7 +194,7 @@ def unproven(path: str = "", **fields: Any) -> RawNotification:
     return raw_notification(network="first", path=path, headers={}, **fields)
 
 
-async def stored(desk: Desk, **asked: Any) -> list[KeptNotification]:
+async def stored(desk: Desk, **asked: Any) -> list[StoredNotification]:
     query = NotificationQuery(**asked)
     return list(await unit_of(desk.store).list_notifications(query))
 
@@ -345,7 +345,7 @@ async def test_what_an_older_release_left_is_scrubbed_and_what_is_old_is_deleted
 
     for state in NotificationState:
         number = await unit_of(desk.store).add_raw_notification(raw)
-        await unit_of(desk.store).save_raw_notification(KeptNotification(number, raw, state))
+        await unit_of(desk.store).save_raw_notification(StoredNotification(number, raw, state))
     await desk.notifications.clean_up()
     still = {NotificationState.NEW, NotificationState.UNMATCHED}
     assert {each.state for each in await stored(desk) if "Bearer" in str(each)} == still

@@ -17,11 +17,11 @@ from sandbox_sim.records.attempts import (
     PollingSchedule,
     Terms,
     after_hint,
-    apply,
+    apply_report,
     ask_after_hint,
+    attempt_to_decide,
     may_submit_again,
-    reversed_in_words,
-    undecided,
+    reversal_reason,
 )
 from sandbox_sim.records.reports import (
     FINAL,
@@ -101,7 +101,7 @@ def test_an_attempt_is_in_doubt_until_a_person_looked_into_it() -> None:
 @pytest.mark.parametrize("source", Source)
 @pytest.mark.parametrize("before", OPEN)
 def test_a_confirmed_success_ends_an_open_attempt(before: Outcome, source: Source) -> None:
-    judged = apply(attempt(outcome=before), report(Outcome.SUCCEEDED, source), TERMS, LATER)
+    judged = apply_report(attempt(outcome=before), report(Outcome.SUCCEEDED, source), TERMS, LATER)
 
     assert judged.change is Change.ENDED
     assert judged.attempt.outcome is Outcome.SUCCEEDED
@@ -144,16 +144,16 @@ PENDING, REFUSALS = Outcome.PENDING, (Outcome.NOT_SENT, Outcome.REFUSED)
 def test_what_one_report_makes_of_an_open_attempt(
     before: Attempt, said: Report, change: Change, after: Outcome
 ) -> None:
-    judged = apply(before, said, TERMS, LATER)
+    judged = apply_report(before, said, TERMS, LATER)
 
     assert (judged.change, judged.attempt.outcome) == (change, after)
 
 
 def test_what_is_not_found_is_not_final_and_a_cancellation_of_a_failure_is_kept() -> None:
     for outcome in Outcome:
-        assert apply(attempt(), report(outcome, found=False), TERMS, LATER).attempt.is_open
+        assert apply_report(attempt(), report(outcome, found=False), TERMS, LATER).attempt.is_open
     for outcome in (Outcome.FAILED, Outcome.SUCCEEDED):
-        judged = apply(attempt(), report(outcome, cancelled=True), TERMS, LATER)
+        judged = apply_report(attempt(), report(outcome, cancelled=True), TERMS, LATER)
         assert judged.attempt.cancelled is (outcome is Outcome.FAILED)
 
 
@@ -172,7 +172,7 @@ def test_what_is_not_found_is_not_final_and_a_cancellation_of_a_failure_is_kept(
 def test_a_final_word_about_something_else_leaves_it_open_and_listed(
     outcome: Outcome, echo: Echo, said: str
 ) -> None:
-    judged = apply(attempt(), report(outcome, echo=echo), TERMS, LATER)
+    judged = apply_report(attempt(), report(outcome, echo=echo), TERMS, LATER)
 
     assert judged.change is Change.MISMATCH
     assert judged.attempt.is_open
@@ -185,9 +185,9 @@ def test_a_mismatch_is_told_once_and_a_right_success_still_counts(source: Source
     """A field that the network always sends must be there."""
     terms = Terms(always_sent=frozenset({(source, Field.AMOUNT)}))
     without = report(Outcome.SUCCEEDED, source, Echo("R1"))
-    first = apply(attempt(), without, terms, LATER)
-    second = apply(first.attempt, without, terms, LATER)
-    right = apply(second.attempt, without, TERMS, LATER)
+    first = apply_report(attempt(), without, terms, LATER)
+    second = apply_report(first.attempt, without, terms, LATER)
+    right = apply_report(second.attempt, without, TERMS, LATER)
 
     assert first.attempt.mismatch == "amount is missing"
     changes = [judged.change for judged in (first, second, right)]
@@ -216,7 +216,7 @@ def test_a_word_against_a_final_outcome_is_listed_and_changes_nothing_else(
 ) -> None:
     ended = attempt(outcome=final, decided_at=NOON)
 
-    judged = apply(ended, report(said, Source.NOTIFICATION), TERMS, LATER)
+    judged = apply_report(ended, report(said, Source.NOTIFICATION), TERMS, LATER)
 
     assert judged.change is (Change.CONTRADICTION if disagrees else Change.NOTHING)
     assert judged.attempt._replace(contradiction="", contradicted_by=None) == ended
@@ -227,7 +227,7 @@ def test_a_success_after_a_pending_contradicts_again_and_then_no_more() -> None:
     told = attempt(outcome=Outcome.NOT_SENT)
     changes = []
     for said in (*[Outcome.PENDING] * 2, *[Outcome.SUCCEEDED] * 2, Outcome.PENDING):
-        told, change = apply(told, report(said), TERMS, LATER)
+        told, change = apply_report(told, report(said), TERMS, LATER)
         changes.append(change)
 
     assert changes == [*[Change.CONTRADICTION, Change.NOTHING] * 2, Change.NOTHING]
@@ -241,14 +241,14 @@ def test_a_success_of_another_amount_after_a_failure_contradicts_it_with_that_am
     ended = attempt(outcome=final, mismatch="amount is 8 and not 10.50")
     paid = report(Outcome.SUCCEEDED, echo=Echo("R1", Decimal(8)))
 
-    told, change = apply(ended, paid, TERMS, LATER)
+    told, change = apply_report(ended, paid, TERMS, LATER)
 
     assert change is Change.CONTRADICTION
     assert (told.moved_amount, told.mismatch) == (Decimal(8), "")
     assert told.contradiction == f"status says succeeded after {final}: amount is 8 and not 10.50"
-    assert apply(told, paid, TERMS, LATER).change is Change.NOTHING
+    assert apply_report(told, paid, TERMS, LATER).change is Change.NOTHING
     other = report(Outcome.SUCCEEDED)
-    assert apply(told, other, TERMS, LATER).attempt.mismatch == "amount is 10.5 and not 8"
+    assert apply_report(told, other, TERMS, LATER).attempt.mismatch == "amount is 10.5 and not 8"
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_a_success_of_another_amount_after_a_failure_contradicts_it_with_that_am
 def test_what_else_is_said_of_a_final_attempt_is_a_mismatch_and_contradicts_nothing(
     fields: dict[str, Any], said: Report
 ) -> None:
-    judged = apply(attempt(**{"outcome": Outcome.FAILED, **fields}), said, TERMS, LATER)
+    judged = apply_report(attempt(**{"outcome": Outcome.FAILED, **fields}), said, TERMS, LATER)
 
     assert (judged.change, judged.attempt.contradiction) == (Change.MISMATCH, "")
 
@@ -278,7 +278,7 @@ def test_what_else_is_said_of_a_final_attempt_is_a_mismatch_and_contradicts_noth
 def test_money_that_left_does_not_come_back_because_of_a_notification(
     operation: Operation, source: Source
 ) -> None:
-    judged = apply(attempt(operation), report(Outcome.FAILED, source), TERMS, LATER)
+    judged = apply_report(attempt(operation), report(Outcome.FAILED, source), TERMS, LATER)
 
     assert (judged.change, judged.attempt.outcome) == (Change.NOTED, Outcome.PENDING)
     assert judged.attempt.next_ask_at == LATER
@@ -289,17 +289,19 @@ def test_a_failed_payout_must_still_be_failed_after_the_grace(outcome: Outcome) 
     terms = Terms(failure_grace=timedelta(minutes=10))
     failed = report(outcome)
 
-    first = apply(attempt(Operation.PAYOUT), failed, terms, LATER)
+    first = apply_report(attempt(Operation.PAYOUT), failed, terms, LATER)
     assert first.attempt.outcome is Outcome.PENDING
     assert first.attempt.next_ask_at == LATER + timedelta(minutes=10)
 
-    early = apply(first.attempt, failed, terms, LATER + timedelta(minutes=9))
+    early = apply_report(first.attempt, failed, terms, LATER + timedelta(minutes=9))
     assert early.attempt.is_open
-    ended = apply(early.attempt, failed, terms, LATER + timedelta(minutes=10))
+    ended = apply_report(early.attempt, failed, terms, LATER + timedelta(minutes=10))
     assert (ended.change, ended.attempt.outcome) == (Change.ENDED, outcome)
     # One that is pending again begins its grace anew.
-    again = apply(first.attempt, report(Outcome.PENDING), terms, LATER + timedelta(minutes=5))
-    third = apply(again.attempt, failed, terms, LATER + timedelta(minutes=10))
+    again = apply_report(
+        first.attempt, report(Outcome.PENDING), terms, LATER + timedelta(minutes=5)
+    )
+    third = apply_report(again.attempt, failed, terms, LATER + timedelta(minutes=10))
     assert third.attempt.is_open
     assert third.attempt.failing_since == LATER + timedelta(minutes=10)
 
@@ -308,7 +310,7 @@ def test_each_status_query_makes_the_next_one_later() -> None:
     asked = attempt()
     gaps = []
     for source in (Source.SUBMIT, *[Source.STATUS] * 8):
-        asked = apply(asked, report(Outcome.PENDING, source), TERMS, LATER).attempt
+        asked = apply_report(asked, report(Outcome.PENDING, source), TERMS, LATER).attempt
         assert asked.next_ask_at is not None
         gaps.append((asked.next_ask_at - LATER).total_seconds())
 
@@ -374,7 +376,7 @@ def test_a_repeat_that_is_refused_is_the_last_one_and_its_reason_is_kept() -> No
     again = TWICE_MISSED._replace(submits=2)
     refused = report(Outcome.REFUSED, source=Source.SUBMIT, reason="019")
 
-    after, change = apply(again, refused, IDEMPOTENT, LATER)
+    after, change = apply_report(again, refused, IDEMPOTENT, LATER)
 
     assert (after.outcome, change) == (Outcome.UNKNOWN, Change.NOTED)
     assert after.reason == "a repeat was refused: 019"
@@ -384,15 +386,15 @@ def test_a_repeat_that_is_refused_is_the_last_one_and_its_reason_is_kept() -> No
 def test_misses_count_in_a_row_and_begin_anew_with_a_repeat() -> None:
     """Two answers at the same time are one miss: after a restart two jobs of an attempt may ask."""
     missing, silent = report(Outcome.UNKNOWN, found=False), report(Outcome.UNKNOWN)
-    once = apply(attempt(), missing, TERMS, LATER).attempt
+    once = apply_report(attempt(), missing, TERMS, LATER).attempt
     for seconds, count in ((2.4, 1), (2.5, 2)):
         later = LATER + timedelta(seconds=seconds)
-        assert apply(once, missing, TERMS, later).attempt.missed == count
-    twice = apply(once, silent, TERMS, LATER + timedelta(seconds=5)).attempt
-    twice = apply(twice, missing, TERMS, LATER + timedelta(seconds=10)).attempt
+        assert apply_report(once, missing, TERMS, later).attempt.missed == count
+    twice = apply_report(once, silent, TERMS, LATER + timedelta(seconds=5)).attempt
+    twice = apply_report(twice, missing, TERMS, LATER + timedelta(seconds=10)).attempt
 
     for said, count in ((Outcome.UNKNOWN, 2), (Outcome.NOT_SENT, 2), (Outcome.PENDING, 0)):
-        judged = apply(twice, report(said), TERMS, LATER).attempt
+        judged = apply_report(twice, report(said), TERMS, LATER).attempt
         assert (judged.missed, judged.is_open) == (count, True)
     again = twice.submitted()
     assert (again.missed, again.submits, again.reference) == (0, 2, twice.reference)
@@ -401,7 +403,9 @@ def test_misses_count_in_a_row_and_begin_anew_with_a_repeat() -> None:
 def test_the_first_identifier_of_the_network_is_kept() -> None:
     kept = attempt()
     for network_id in ("", "N1", "", "N2"):
-        kept = apply(kept, report(Outcome.PENDING, network_id=network_id), TERMS, LATER).attempt
+        kept = apply_report(
+            kept, report(Outcome.PENDING, network_id=network_id), TERMS, LATER
+        ).attempt
 
     assert kept.network_id == "N1"
 
@@ -419,7 +423,7 @@ def test_whatever_comes_nothing_final_changes_and_every_step_is_in_the_table(
 ) -> None:
     subject = attempt(operation)
     for each in told:
-        judged = apply(subject, each, TERMS, LATER)
+        judged = apply_report(subject, each, TERMS, LATER)
         after = judged.attempt
         if after.outcome is not subject.outcome:
             assert after.outcome in TRANSITIONS[subject.outcome]
@@ -433,7 +437,7 @@ def test_no_payout_is_given_back_without_proof(operation: Operation, told: list[
     """Proof: the first submit was refused or not sent, or a status query says that it failed."""
     subject = attempt(operation)
     for each in told:
-        after = apply(subject, each, TERMS, LATER).attempt
+        after = apply_report(subject, each, TERMS, LATER).attempt
         if subject.is_open and after.outcome in WITHOUT_MONEY:
             by_submit = each.source is Source.SUBMIT and each.outcome in {
                 Outcome.NOT_SENT,
@@ -448,16 +452,16 @@ def test_of_the_attempts_of_a_payment_the_newest_that_is_undecided_is_asked_abou
     pending, final = attempt(), attempt(outcome=Outcome.FAILED)
     doubted = final._replace(contradiction="status says succeeded after failed")
 
-    assert undecided([pending, final]) is pending
-    assert undecided([doubted, final]) is doubted
-    assert undecided([pending, doubted]) is doubted
-    assert undecided([final, final._replace(number=2)]).number == 2
+    assert attempt_to_decide([pending, final]) is pending
+    assert attempt_to_decide([doubted, final]) is doubted
+    assert attempt_to_decide([pending, doubted]) is doubted
+    assert attempt_to_decide([final, final._replace(number=2)]).number == 2
 
 
 @pytest.mark.decision("D45")
 def test_a_reversal_names_the_reason_of_the_network_where_it_says_more() -> None:
     for reason, words in (("", ""), ("Reversed", ""), ("chargeback", ": chargeback")):
-        assert reversed_in_words(reason) == f"reversed by the network{words}"
+        assert reversal_reason(reason) == f"reversed by the network{words}"
 
 
 SCHEDULE = PollingSchedule()

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from sandbox_sim.ports import Store, Unit
-from sandbox_sim.records.attempts import AttemptQuery, KeptDecision
+from sandbox_sim.records.attempts import AttemptQuery, StoredDecision
 from sandbox_sim.records.exchanges import (
-    KeptNotification,
     MessagePart,
     NotificationQuery,
     NotificationState,
     Scrubber,
+    StoredNotification,
 )
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.ledger import Balance
@@ -51,7 +51,7 @@ LIVE = ServiceMode.PRODUCTION
 
 FIRST, SECOND = "10000000001", "10000000002"
 
-DECISION = KeptDecision(
+DECISION = StoredDecision(
     "A1", NOW, Status.FAILED, "ama", "they said so by phone", True, "network mtn says pending"
 )
 
@@ -265,7 +265,7 @@ async def keep(store: Store, network: str, state: NotificationState, **fields: A
 
     async def add(unit: Unit) -> int:
         number = await unit.add_raw_notification(raw)
-        await unit.save_raw_notification(KeptNotification(number, raw, state))
+        await unit.save_raw_notification(StoredNotification(number, raw, state))
         return number
 
     return await store.run(add)

@@ -11,15 +11,15 @@ from operator import attrgetter
 from typing import Final
 
 from sandbox_sim.ports import Clock
-from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision
+from sandbox_sim.records.attempts import Attempt, AttemptQuery, StoredDecision
 from sandbox_sim.records.events import EventType
 from sandbox_sim.records.exchanges import (
     Exchange,
-    KeptNotification,
     MessagePart,
     NotificationQuery,
     NotificationState,
     RawNotification,
+    StoredNotification,
 )
 from sandbox_sim.records.ledger import (
     MOVING_KINDS,
@@ -53,8 +53,8 @@ class MemoryLive(MemoryState):
         super().__init__(clock, keep_transactions)
         self._attempts: dict[str, Attempt] = {}
         self._requests: dict[str, str] = {}
-        self._decisions: dict[str, list[KeptDecision]] = {}
-        self._notifications: dict[int, KeptNotification] = {}
+        self._decisions: dict[str, list[StoredDecision]] = {}
+        self._notifications: dict[int, StoredNotification] = {}
         self._exchanges: dict[str, list[Exchange]] = {}
         self._parts: dict[tuple[str, int], MessagePart] = {}
 
@@ -112,11 +112,11 @@ class MemoryLive(MemoryState):
             lambda a: a.is_doubted or (a.is_open and a.created_at <= opened_before)
         )
 
-    async def add_decision(self, decision: KeptDecision) -> None:
+    async def add_decision(self, decision: StoredDecision) -> None:
         before = self._decisions.get(decision.attempt_id, [])
         self._set(self._decisions, decision.attempt_id, [*before, decision])
 
-    async def decisions_of(self, attempt_id: str) -> Sequence[KeptDecision]:
+    async def decisions_of(self, attempt_id: str) -> Sequence[StoredDecision]:
         return self._decisions.get(attempt_id, [])
 
     def _attempts_where(self, holds: Callable[[Attempt], bool]) -> Sequence[Attempt]:
@@ -124,16 +124,16 @@ class MemoryLive(MemoryState):
 
     async def add_raw_notification(self, raw: RawNotification) -> int:
         number = next(reversed(self._notifications), 0) + 1
-        self._set(self._notifications, number, KeptNotification(number, raw))
+        self._set(self._notifications, number, StoredNotification(number, raw))
         return number
 
-    async def raw_notification(self, number: int) -> KeptNotification | None:
+    async def raw_notification(self, number: int) -> StoredNotification | None:
         return self._notifications.get(number)
 
-    async def save_raw_notification(self, kept: KeptNotification) -> None:
+    async def save_raw_notification(self, kept: StoredNotification) -> None:
         self._set(self._notifications, kept.number, kept)
 
-    async def list_notifications(self, query: NotificationQuery) -> Sequence[KeptNotification]:
+    async def list_notifications(self, query: NotificationQuery) -> Sequence[StoredNotification]:
         newest = reversed(self._notifications.values())
         return list(itertools.islice(filter(query.matches, newest), query.limit))
 
@@ -142,8 +142,8 @@ class MemoryLive(MemoryState):
 
     async def notifications_with_secrets(
         self, unmatched_before: datetime, limit: int
-    ) -> Sequence[KeptNotification]:
-        def is_done(kept: KeptNotification) -> bool:
+    ) -> Sequence[StoredNotification]:
+        def is_done(kept: StoredNotification) -> bool:
             if kept.state is NotificationState.UNMATCHED:
                 return kept.raw.received_at < unmatched_before
             return kept.state is not NotificationState.NEW

@@ -19,7 +19,7 @@ from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import CallbackRecord
 from sandbox_sim.records.events import EventType, StoredChange
 from sandbox_sim.records.inbox import InboxMessage
-from sandbox_sim.records.jobs import DELIVERY_KINDS, LISTED_FROM, LIVE_KINDS, Job, JobKind
+from sandbox_sim.records.jobs import DELIVERY_KINDS, LISTED_AFTER, LIVE_KINDS, Job, JobKind
 from sandbox_sim.records.journal import JournalEntry
 from sandbox_sim.records.ledger import Account, Balance, LedgerLine, Transfer
 from sandbox_sim.records.messages import Message
@@ -363,7 +363,7 @@ class MemoryJobs(MemoryState):
     async def failed_jobs(self, limit: int) -> Sequence[Job]:
         live = (*self._heap, *self._live_claims.values())
         claimed = (entry for each in self._services.values() for entry in each.claimed.values())
-        failed = [e for e in (*live, *claimed) if e[5] >= LISTED_FROM and not self._is_stale(e)]
+        failed = [e for e in (*live, *claimed) if e[5] >= LISTED_AFTER and not self._is_stale(e)]
         return [_job(entry) for entry in sorted(failed, key=lambda entry: entry[1])[:limit]]
 
     def _note_added(self, due_at: datetime) -> None:

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision
+from sandbox_sim.records.attempts import Attempt, AttemptQuery, StoredDecision
 from sandbox_sim.records.exchanges import (
     Exchange,
-    KeptNotification,
     MessagePart,
     NotificationQuery,
     NotificationState,
     RawNotification,
+    StoredNotification,
 )
 from sandbox_sim.stores.sql.rows import (
     Row,
@@ -57,7 +57,7 @@ _DOUBTFUL = select(
     f"OR ({_IS_OPEN} AND created_at <= ?)) ORDER BY serial",
 )
 
-_DECISION: Final = RowFormat(KeptDecision)
+_DECISION: Final = RowFormat(StoredDecision)
 
 _ADD_DECISION = insert("decisions", _DECISION.columns)
 
@@ -122,10 +122,10 @@ class SqlAttempts(SqlBase):
         found = await self._fetch(_DOUBTFUL, to_micros(opened_before))
         return [_ATTEMPTS.record(row) for row in found]
 
-    async def add_decision(self, decision: KeptDecision) -> None:
+    async def add_decision(self, decision: StoredDecision) -> None:
         await self._fetch(_ADD_DECISION, *_DECISION.row(decision))
 
-    async def decisions_of(self, attempt_id: str) -> Sequence[KeptDecision]:
+    async def decisions_of(self, attempt_id: str) -> Sequence[StoredDecision]:
         return [_DECISION.record(row) for row in await self._fetch(_DECISIONS, attempt_id)]
 
 
@@ -189,15 +189,15 @@ class SqlNetworkRecords(SqlBase):
         ((number,),) = await self._fetch(_ADD_NOTIFICATION, *values)
         return int(number)
 
-    async def raw_notification(self, number: int) -> KeptNotification | None:
+    async def raw_notification(self, number: int) -> StoredNotification | None:
         row = await self._fetch_one(_NOTIFICATION_BY_NUMBER, number)
         return None if row is None else _to_notification(number, row)
 
-    async def save_raw_notification(self, kept: KeptNotification) -> None:
+    async def save_raw_notification(self, kept: StoredNotification) -> None:
         values = kept.state.value, kept.tries, kept.attempt_id, kept.note, int(kept.scrubbed)
         await self._fetch(_SAVE_NOTIFICATION, _document(kept.raw), *values, kept.number)
 
-    async def list_notifications(self, query: NotificationQuery) -> Sequence[KeptNotification]:
+    async def list_notifications(self, query: NotificationQuery) -> Sequence[StoredNotification]:
         condition, values = where(
             {
                 "network = ?": query.network,
@@ -216,7 +216,7 @@ class SqlNetworkRecords(SqlBase):
 
     async def notifications_with_secrets(
         self, unmatched_before: datetime, limit: int
-    ) -> Sequence[KeptNotification]:
+    ) -> Sequence[StoredNotification]:
         found = await self._fetch(_WITH_SECRETS, to_micros(unmatched_before), limit)
         return [_to_notification(number, row) for number, *row in found]
 
@@ -250,13 +250,13 @@ class SqlNetworkRecords(SqlBase):
         return [_PART.record(row) for row in await self._fetch(_PARTS, attempt_id)]
 
 
-def _to_notification(number: int, row: Row) -> KeptNotification:
+def _to_notification(number: int, row: Row) -> StoredNotification:
     network, received_at, document, state, tries, attempt_id, note, scrubbed = row
     method, path, query, headers, body = json.loads(document)
     exact, at = base64.b64decode(body), to_datetime(received_at)
     raw = RawNotification(network, method, path, query, headers, exact, at)
     done = NotificationState(state), tries, attempt_id, note
-    return KeptNotification(number, raw, *done, bool(scrubbed))
+    return StoredNotification(number, raw, *done, bool(scrubbed))
 
 
 def _document(raw: RawNotification) -> str:

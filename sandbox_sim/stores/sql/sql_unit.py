@@ -17,7 +17,7 @@ from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import KEPT_CALLBACKS, CallbackRecord
 from sandbox_sim.records.events import EventType
 from sandbox_sim.records.inbox import InboxMessage
-from sandbox_sim.records.jobs import DELIVERY_KINDS, LISTED_FROM, Job
+from sandbox_sim.records.jobs import DELIVERY_KINDS, LISTED_AFTER, Job
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.overrides import DeletedRule, UserRule
 from sandbox_sim.records.transactions import STATUS_RETENTION, CardPage, Status, TransactionRecord
@@ -34,7 +34,7 @@ _JOBS_AFTER = select(
 )
 
 _FAILED_JOBS = select(
-    rows.JOB.columns, "jobs", f"failures >= {LISTED_FROM} ORDER BY number LIMIT ?"
+    rows.JOB.columns, "jobs", f"failures >= {LISTED_AFTER} ORDER BY number LIMIT ?"
 )
 
 _NEXT_JOBS = select(rows.JOB.columns, "jobs", "lease_until = 0 ORDER BY due_at, number LIMIT ?")
@@ -372,7 +372,7 @@ class SqlUnit(
         excess = int(total_bytes) - inbox.KEPT_INBOX_BYTES
         if excess > 0:
             await self._lock("inboxes")  # two units that delete the same rows would deadlock
-            await self._fetch(_TRIM_INBOXES, inbox.most_messages_in(excess), excess)
+            await self._fetch(_TRIM_INBOXES, inbox.max_messages_in(excess), excess)
         self._note(EventType.INBOX, (name, message))
 
     async def inbox_messages(self, name: str, listing: Listing) -> Sequence[InboxMessage]:
