@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from sandbox_sim.operations import Operation
 from sandbox_sim.production.attempt_views import waits_because
@@ -418,17 +418,26 @@ def test_an_attempt_that_is_open_for_a_day_waits_for_a_person() -> None:
 
 
 @given(st.sampled_from(PAYMENTS), st.lists(reports, max_size=8))
+@example(
+    Operation.AIRTIME,
+    [report(Outcome.FAILED), report(Outcome.REVERSED, Source.NOTIFICATION)],
+)
 def test_whatever_comes_nothing_final_changes_and_every_step_is_in_the_table(
     operation: Operation, told: list[Report]
 ) -> None:
-    subject = attempt(operation)
+    subject, is_hinted = attempt(operation), False
     for each in told:
+        # Only a status query confirms a reversal, so a notification of one makes the gateway ask.
+        is_hinted |= each.found and (each.outcome, each.source) == (
+            Outcome.REVERSED,
+            Source.NOTIFICATION,
+        )
         judged = apply_report(subject, each, TERMS, LATER)
         after = judged.attempt
         if after.outcome is not subject.outcome:
             assert after.outcome in TRANSITIONS[subject.outcome]
         assert (judged.change is Change.ENDED) is (subject.is_open and not after.is_open)
-        assert (after.next_ask_at is None) >= (after.outcome in FINAL)
+        assert (after.next_ask_at is None) >= (after.outcome in FINAL and not is_hinted)
         subject = after
 
 
