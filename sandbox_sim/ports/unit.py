@@ -375,7 +375,7 @@ class Unit(Protocol):
     async def raw_notification(self, number: int) -> StoredNotification | None:
         """The notification with this number. Does not lock: its job has one owner."""
 
-    async def save_raw_notification(self, kept: StoredNotification) -> None:
+    async def save_raw_notification(self, notification: StoredNotification) -> None:
         """Replace one that was read in this unit."""
 
     async def list_notifications(self, query: NotificationQuery) -> Sequence[StoredNotification]:

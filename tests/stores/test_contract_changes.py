@@ -112,7 +112,7 @@ async def test_it_is_told_when_it_can_be_read_and_nothing_is_noted_while_nobody_
 ) -> None:
     async def noted(unit: Unit) -> object:
         await unit.save_callback(callback())
-        return unit.noted  # type: ignore[attr-defined]
+        return unit.changes  # type: ignore[attr-defined]
 
     assert await telling.run(noted) is None
 

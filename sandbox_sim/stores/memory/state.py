@@ -7,6 +7,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -43,7 +44,7 @@ class Inboxes:
 
     def __init__(self, boxes: Boxes | None = None) -> None:
         self.boxes: dict[str, deque[PlacedMessage]] = defaultdict(deque, boxes or {})
-        self._index()
+        self._rebuild_index()
 
     def newest_first(self, name: str) -> Iterator[InboxMessage]:
         """The messages of an inbox."""
@@ -71,7 +72,7 @@ class Inboxes:
             self.boxes[name].pop()  # the message itself, which is the newest of its inbox
             if not self.boxes[name]:
                 del self.boxes[name]
-            self._index()
+            self._rebuild_index()
 
         return undo
 
@@ -85,7 +86,7 @@ class Inboxes:
         def undo() -> None:
             if box:
                 self.boxes[name] = box
-                self._index()
+                self._rebuild_index()
 
         return len(box), undo
 
@@ -97,8 +98,8 @@ class Inboxes:
         self._size -= inbox.size_of(message)
         return placed
 
-    def _index(self) -> None:
-        """Compute again the order of all messages and their size in bytes."""
+    def _rebuild_index(self) -> None:
+        """Compute the order of all messages and their size in bytes again."""
         placed = [(place, name) for name, box in self.boxes.items() for place, _ in box]
         self._names: OrderedDict[int, str] = OrderedDict(sorted(placed))
         self._size = sum(
@@ -112,7 +113,7 @@ _SANDBOX: Final = ServiceMode.SANDBOX
 _LIVE: Final = ServiceMode.PRODUCTION
 
 # A heap with fewer jobs than this is not swept.
-_FEW: Final = 64
+_MIN_SWEEP_SIZE: Final = 64
 
 
 K = TypeVar("K")
@@ -229,16 +230,16 @@ def _expires_at(_id: str, record: tuple[int, CardPage], _now: object) -> datetim
 class MemoryState(Rollback):
     """The containers.
 
-    `undo`, `earliest_added`, `announced` and `noted` belong to the current unit of work.
-    noted: what it wrote; None while changes are not watched.
+    `undo`, `earliest_due`, `announced` and `changes` belong to the current unit of work.
+    changes: what it wrote; None while changes are not watched.
     """
 
     def __init__(self, clock: Clock, keep_transactions: int) -> None:
         super().__init__()
         self._keep_transactions = keep_transactions
-        self.earliest_added: datetime | None = None
+        self.earliest_due: datetime | None = None
         self.announced: tuple[Topic, ...] = ()
-        self.noted: list[StoredChange] | None = None
+        self.changes: list[StoredChange] | None = None
         self._clock = clock
         self._numbers = itertools.count(1)
         self._serials = itertools.count(1)
@@ -246,7 +247,8 @@ class MemoryState(Rollback):
         self._behaviour: Behaviour | None = None
         self._first_free: int | None = None
         self._snapshots: dict[str, tuple[Snapshot, SnapshotData]] = {}
-        # Of production mode: what services have and claimed jobs, which no reset touches.
+        # Of production mode: no reset touches these.
+        self._live_sums: dict[Account, Decimal] = {}
         self._live_services: dict[int, Service] = defaultdict(
             lambda: Service(next(self._serials), StatusCache(self._clock))
         )
@@ -265,9 +267,9 @@ class MemoryState(Rollback):
         self._inboxes = Inboxes()
         self._rules: dict[str, UserRule] = {}
 
-    def _note(self, kind: EventType, *subjects: object) -> None:
-        if self.noted is not None:
-            self.noted.extend(StoredChange(kind, each) for each in subjects)
+    def _record_changes(self, kind: EventType, *subjects: object) -> None:
+        if self.changes is not None:
+            self.changes.extend(StoredChange(kind, each) for each in subjects)
 
     def _new_service(self) -> Service:
         return Service(next(self._serials), StatusCache(self._clock, self._keep_transactions))
@@ -277,7 +279,9 @@ class MemoryState(Rollback):
         service = self._services.get(service_id)
         return service is None or serial < service.created
 
-    def _chosen(self, service_id: int | None, mode: ServiceMode | None = None) -> Sequence[Service]:
+    def _services_of(
+        self, service_id: int | None, mode: ServiceMode | None = None
+    ) -> Sequence[Service]:
         """What a service, or each of all (None), has in a mode, or in both (None)."""
         of_modes = {_SANDBOX: self._services, _LIVE: self._live_services}
         containers = of_modes.values() if mode is None else [of_modes[mode]]
@@ -285,14 +289,8 @@ class MemoryState(Rollback):
             return [each for services in containers for each in services.values()]
         return [services[service_id] for services in containers if service_id in services]
 
-    def _in_mode(self, mode: ServiceMode | None, service_id: int) -> Service:
+    def _service(self, mode: ServiceMode | None, service_id: int) -> Service:
         return (self._live_services if mode is _LIVE else self._services)[service_id]
-
-    def _services_of(self, service_id: int | None) -> Sequence[Service]:
-        """The service, or all of them (None)."""
-        if service_id is None:
-            return list(self._services.values())
-        return [self._services[service_id]]
 
 
 class MemoryJobs(MemoryState):
@@ -307,8 +305,8 @@ class MemoryJobs(MemoryState):
         _ = self._services[service_id]  # creates the service before its first job
         entry = (due_at, next(self._serials), kind, service_id, subject, failures)
         heapq.heappush(self._heap, entry)
-        self._note_added(due_at)
-        self.undo.append(partial(self._drop, entry))
+        self._update_earliest_due(due_at)
+        self.undo.append(partial(self._remove_job, entry))
         if len(self._heap) >= self._sweep_at:
             self._sweep()
 
@@ -337,7 +335,7 @@ class MemoryJobs(MemoryState):
             moved = ((min(e[0], now), *e[1:]) if e in chosen else e for e in self._heap)
             self._replace("_heap", [*moved])
             heapq.heapify(self._heap)
-            self._note_added(now)
+            self._update_earliest_due(now)
         return [entry[4] for entry in sorted(chosen)]
 
     async def jobs_after(self, moment: datetime) -> Sequence[Job]:
@@ -366,44 +364,43 @@ class MemoryJobs(MemoryState):
         failed = [e for e in (*live, *claimed) if e[5] >= LISTED_AFTER and not self._is_stale(e)]
         return [_job(entry) for entry in sorted(failed, key=lambda entry: entry[1])[:limit]]
 
-    def _note_added(self, due_at: datetime) -> None:
-        if self.earliest_added is None or due_at < self.earliest_added:
-            self.earliest_added = due_at
+    def _update_earliest_due(self, due_at: datetime) -> None:
+        if self.earliest_due is None or due_at < self.earliest_due:
+            self.earliest_due = due_at
 
     def _pop_due(self, now: datetime) -> Iterator[QueuedJob]:
         while self._heap and self._heap[0][0] <= now:
             entry = heapq.heappop(self._heap)
             if self._is_stale(entry):
-                self._note_stale(entry)
+                self._restore_on_undo(entry)
             else:
                 yield entry
 
     def _pop_stale(self) -> None:
         """Remove jobs of services that were reset from the top of the heap."""
         while self._heap and self._is_stale(self._heap[0]):
-            self._note_stale(heapq.heappop(self._heap))
+            self._restore_on_undo(heapq.heappop(self._heap))
 
-    def _note_stale(self, entry: QueuedJob) -> None:
-        """Note how to roll back the removal of a stale job."""
+    def _restore_on_undo(self, entry: QueuedJob) -> None:
         self.undo.append(partial(heapq.heappush, self._heap, entry))
 
     def _is_stale(self, entry: QueuedJob) -> bool:
         return self._was_reset(entry[3], entry[1]) and entry[2] not in LIVE_KINDS
 
     def _claims(self, kind: JobKind, service_id: int) -> dict[int, QueuedJob]:
-        """The claimed jobs among which one of this kind and service is."""
+        """The claimed jobs of this kind and service, by their numbers."""
         return self._live_claims if kind in LIVE_KINDS else self._services[service_id].claimed
 
     def _sweep_later(self) -> None:
         """Plan a sweep for when the heap has twice its size, because it may have stale jobs now."""
-        self._sweep_at = min(self._sweep_at, 2 * len(self._heap) + _FEW)
+        self._sweep_at = min(self._sweep_at, 2 * len(self._heap) + _MIN_SWEEP_SIZE)
 
     def _sweep(self) -> None:
         self._replace("_heap", [entry for entry in self._heap if not self._is_stale(entry)])
         heapq.heapify(self._heap)
         self._sweep_at = math.inf
 
-    def _drop(self, entry: QueuedJob) -> None:
+    def _remove_job(self, entry: QueuedJob) -> None:
         self._heap.remove(entry)
         heapq.heapify(self._heap)
 

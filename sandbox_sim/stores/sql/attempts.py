@@ -95,9 +95,8 @@ class SqlAttempts(SqlBase):
         return [str(attempt_id) for (attempt_id,) in found]
 
     async def attempts_of(self, network_transaction_id: str) -> Sequence[Attempt]:
-        return [
-            _ATTEMPTS.record(row) for row in await self._fetch(_OF_PAYMENT, network_transaction_id)
-        ]
+        found = await self._fetch(_OF_PAYMENT, network_transaction_id)
+        return [_ATTEMPTS.record(row) for row in found]
 
     async def list_attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
         condition, values = where(
@@ -129,18 +128,13 @@ class SqlAttempts(SqlBase):
         return [_DECISION.record(row) for row in await self._fetch(_DECISIONS, attempt_id)]
 
 
-_NOTIFICATION: Final = (
-    "network",
-    "received_at",
-    "document",
-    "state",
-    "tries",
-    "attempt_id",
-    "note",
-    "scrubbed",
+_NEW_NOTIFICATION: Final = (
+    *("network", "received_at", "document", "state", "tries", "attempt_id", "note", "scrubbed"),
 )
 
-_ADD_NOTIFICATION = insert("raw_notifications", _NOTIFICATION) + " RETURNING number"
+_NOTIFICATION: Final = ("number", *_NEW_NOTIFICATION)
+
+_ADD_NOTIFICATION = insert("raw_notifications", _NEW_NOTIFICATION) + " RETURNING number"
 
 _NOTIFICATION_BY_NUMBER = select(_NOTIFICATION, "raw_notifications", "number = ?")
 
@@ -152,7 +146,7 @@ _SAVE_NOTIFICATION = (
 _COUNT_NOTIFICATIONS = "SELECT network, state, count(*) FROM raw_notifications GROUP BY 1, 2"
 
 _WITH_SECRETS = select(
-    ("number", *_NOTIFICATION),
+    _NOTIFICATION,
     "raw_notifications",
     "scrubbed = 0 AND state <> 'new' AND (state <> 'unmatched' OR received_at < ?) "
     "ORDER BY number LIMIT ?",
@@ -185,17 +179,18 @@ class SqlNetworkRecords(SqlBase):
 
     async def add_raw_notification(self, raw: RawNotification) -> int:
         state = NotificationState.NEW.value, 0, "", "", 0
-        values = raw.network, to_micros(raw.received_at), _document(raw), *state
+        values = raw.network, to_micros(raw.received_at), _raw_document(raw), *state
         ((number,),) = await self._fetch(_ADD_NOTIFICATION, *values)
         return int(number)
 
     async def raw_notification(self, number: int) -> StoredNotification | None:
         row = await self._fetch_one(_NOTIFICATION_BY_NUMBER, number)
-        return None if row is None else _to_notification(number, row)
+        return None if row is None else _to_notification(row)
 
-    async def save_raw_notification(self, kept: StoredNotification) -> None:
-        values = kept.state.value, kept.tries, kept.attempt_id, kept.note, int(kept.scrubbed)
-        await self._fetch(_SAVE_NOTIFICATION, _document(kept.raw), *values, kept.number)
+    async def save_raw_notification(self, notification: StoredNotification) -> None:
+        number, raw, state, *values, scrubbed = notification
+        changed = _raw_document(raw), state.value, *values, int(scrubbed)
+        await self._fetch(_SAVE_NOTIFICATION, *changed, number)
 
     async def list_notifications(self, query: NotificationQuery) -> Sequence[StoredNotification]:
         condition, values = where(
@@ -206,9 +201,9 @@ class SqlNetworkRecords(SqlBase):
             }
         )
         page = f"{condition} ORDER BY number DESC LIMIT ?"
-        statement = select(("number", *_NOTIFICATION), "raw_notifications", page)
+        statement = select(_NOTIFICATION, "raw_notifications", page)
         found = await self._fetch(statement, *values, query.limit)
-        return [_to_notification(number, row) for number, *row in found]
+        return [_to_notification(row) for row in found]
 
     async def count_notifications(self) -> Mapping[tuple[str, NotificationState], int]:
         found = await self._fetch(_COUNT_NOTIFICATIONS)
@@ -218,7 +213,7 @@ class SqlNetworkRecords(SqlBase):
         self, unmatched_before: datetime, limit: int
     ) -> Sequence[StoredNotification]:
         found = await self._fetch(_WITH_SECRETS, to_micros(unmatched_before), limit)
-        return [_to_notification(number, row) for number, *row in found]
+        return [_to_notification(row) for row in found]
 
     async def delete_notifications(self, before: datetime, limit: int) -> int:
         return len(await self._fetch(_DELETE_NOTIFICATIONS, to_micros(before), limit))
@@ -250,16 +245,17 @@ class SqlNetworkRecords(SqlBase):
         return [_PART.record(row) for row in await self._fetch(_PARTS, attempt_id)]
 
 
-def _to_notification(number: int, row: Row) -> StoredNotification:
-    network, received_at, document, state, tries, attempt_id, note, scrubbed = row
-    method, path, query, headers, body = json.loads(document)
-    exact, at = base64.b64decode(body), to_datetime(received_at)
-    raw = RawNotification(network, method, path, query, headers, exact, at)
-    done = NotificationState(state), tries, attempt_id, note
-    return StoredNotification(number, raw, *done, bool(scrubbed))
+def _to_notification(row: Row) -> StoredNotification:
+    number, network, received_at, document, state, *values, scrubbed = row
+    *request, body = json.loads(document)
+    received = base64.b64decode(body), to_datetime(received_at)
+    raw = RawNotification._make((network, *request, *received))
+    return StoredNotification._make(
+        (number, raw, NotificationState(state), *values, bool(scrubbed))
+    )
 
 
-def _document(raw: RawNotification) -> str:
+def _raw_document(raw: RawNotification) -> str:
     body = base64.b64encode(raw.body).decode()
     return json.dumps([raw.method, raw.path, raw.query, dict(raw.headers), body])
 

@@ -110,7 +110,7 @@ async def test_changes_are_noted_while_somebody_listens_anywhere_and_a_new_serve
     here: Server, there: Server, open_postgres: OpenPostgres, serve: Serve, readers: ExitStack
 ) -> None:
     async def noted(unit: Unit) -> object:
-        return unit.noted  # type: ignore[attr-defined]
+        return unit.changes  # type: ignore[attr-defined]
 
     assert await there.store.run(noted) is None
     reader = await listen(readers, here, there)
