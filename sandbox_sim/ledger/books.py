@@ -94,7 +94,7 @@ class SuspenseItem(NamedTuple):
 class Books:
     """Makes manual entries in the ledger of mode P.
 
-    networks: the names of those that are configured.
+    networks: the names of the configured networks.
     """
 
     def __init__(self, store: Store, clock: Clock, networks: Collection[str]) -> None:

@@ -178,7 +178,7 @@ def reversals(lines: Iterable[LedgerLine], at: datetime) -> Sequence[Transfer]:
 
 
 def from_suspense(reversal: Transfer) -> Transfer:
-    """A reversal that its wallet cannot pay: suspense pays it until a person decides."""
+    """The transfer for a reversal that its wallet cannot pay: suspense pays it instead."""
     debit = our_account(AccountKind.SUSPENSE, reversal.mode, reversal.debit.asset)
     return reversal._replace(debit=debit, reason=Reason.SUSPENDED)
 

@@ -13,20 +13,22 @@ Theory of operation:
 - NOT_SENT and REFUSED come only from the answer to the first submit, and only while the network has
   said nothing else. After a second submit with the same reference they prove nothing about the
   first one, so they count as UNKNOWN.
-- SUCCEEDED counts only if the report speaks of what was sent; else the attempt stays open and
-  carries the difference in `mismatch`.
+- SUCCEEDED counts only if the report repeats what was sent; else the attempt stays open and
+  `mismatch` says the difference.
 - Where money leaves us (payout, bill, airtime) FAILED counts only from a status query, and only
   when the network still says so after `failure_grace`.
 - A final outcome is never overwritten. A later report that disagrees sets `contradiction`; a
   person decides. A success of another amount after the end disagrees with that amount.
 - The one exception (D45): a network may take back what succeeded. REVERSED counts only from a
-  status query, where the network can be asked; any other word of it makes us ask. Of an attempt
-  that never succeeded it is a failure, and a success that is reported later changes nothing.
+  status query, where the network can be asked; any other report of a reversal makes the gateway
+  ask. An attempt that never succeeded fails by a reversal, and a success that is reported later
+  changes nothing.
 
-The network is asked first and its answer is saved. What it calls pending is settled only by force,
-until the network is given up. A decision that gives money or units back needs force longer: as long
-as the network calls it pending, and until it is given up whatever it says. The network may still
-carry out the request, and the service could spend them a second time.
+Before a person decides, the network is asked and its answer is saved. If the network answers that
+the payment is pending, the decision needs force, until the attempt is given up. A decision that
+gives money or units back needs force longer: as long as the network answers pending, and after any
+other answer until the attempt is given up. The network may still carry out the request, and the
+service could spend them a second time.
 """
 
 from collections.abc import Sequence
@@ -120,8 +122,8 @@ def ask_after_hint(
 # The operations by which money leaves us.
 MONEY_OUT: Final = frozenset(each for each in PAYMENTS if each.row.spends)
 
-# A recent final outcome is asked for again so often. One that a person decided is asked for again
-# after these times too, because the network may be about to do otherwise.
+# The time between questions about a recent final outcome. One that a person decided is also asked
+# for after these times, because the network may still decide otherwise.
 RECHECK_INTERVAL: Final = timedelta(days=1)
 
 RECHECKS_AFTER_DECISION: Final = tuple(timedelta(minutes=each) for each in (1, 5, 15, 60))
@@ -200,7 +202,7 @@ class Attempt(NamedTuple):
 
     @property
     def is_doubted(self) -> bool:
-        """Whether its network speaks against it and no person has looked into that."""
+        """Whether its network contradicts it and no person has decided about that."""
         return bool(self.mismatch or self.contradiction) and not self.settled_by
 
     @property
@@ -229,7 +231,7 @@ def attempt_to_decide(attempts: Sequence[Attempt]) -> Attempt:
 
 
 class AttemptQuery(NamedTuple):
-    """Which attempts, newest first; what is None fits every one.
+    """Which attempts, newest first; a filter that is None matches every attempt.
 
     since, until: bounds of `created_at`, the second one excluded.
     after: the id of the last attempt of the page before.
@@ -287,7 +289,7 @@ class Change(StrEnum):
     NOTED = "noted"  # still open; something about it is new
     ENDED = "ended"  # its outcome is final now
     REVERSED = "reversed"  # it had succeeded, and the network took it back
-    MISMATCH = "mismatch"  # the report speaks of something else than what was saved
+    MISMATCH = "mismatch"  # the report is about something else than what was saved
     CONTRADICTION = "contradiction"  # it disagrees with a final outcome
 
 
@@ -362,8 +364,8 @@ def may_submit_again(attempt: Attempt, terms: Terms, now: datetime) -> bool:
     """Whether the same request may go out again with the same reference.
 
     Only where the network takes a repeat for the same request, and has twice said that it does not
-    know the reference. Not after a repeat was refused for what it asks for, which is the `reason`
-    of an attempt that is UNKNOWN: the next one would be refused too.
+    know the reference. Not after a repeat was refused because of its content, which is the `reason`
+    of an UNKNOWN attempt: the next one would be refused too.
     """
     return (
         attempt.outcome is Outcome.UNKNOWN
@@ -375,7 +377,7 @@ def may_submit_again(attempt: Attempt, terms: Terms, now: datetime) -> bool:
 
 
 def repeats_end_at(attempt: Attempt, terms: Terms) -> datetime:
-    """From when on no repeat may leave.
+    """The time from which no repeat may be sent.
 
     A submit takes up to `timeout`, and the network must get it within `repeats_within`: later it
     may have forgotten the first one, and would pay twice.
@@ -388,8 +390,8 @@ def repeats_end_at(attempt: Attempt, terms: Terms) -> datetime:
 def _apply_hint_to_final(attempt: Attempt, now: datetime) -> Attempt:
     """A final attempt after a hint: it is asked for once more, unless that is planned already.
 
-    A question that has begun does not count, because its answer may be older than the hint. One
-    that is overdue for long does not count either: its job was lost.
+    A planned question that has begun does not count, because its answer may be older than the hint.
+    One that has been overdue for long does not count either: its job was lost.
     """
     if not _was_taken(attempt):
         return attempt
@@ -407,7 +409,7 @@ def _was_taken(attempt: Attempt) -> bool:
 
 
 def _effective_outcome(attempt: Attempt, report: Report) -> Outcome:
-    """The outcome that a report stands for, in the place where it came from."""
+    """The outcome that a report from this source counts as."""
     if not report.found:
         return Outcome.UNKNOWN
     if report.outcome is Outcome.REVERSED and attempt.operation is Operation.SMS:
@@ -590,10 +592,10 @@ def _with_next_ask(
 
 
 class StoredDecision(NamedTuple):
-    """What a person decided about an attempt.
+    """A decision of a person about an attempt.
 
-    forced: whether it went against an objection.
-    network_said: what the network answered just before, in words.
+    forced: whether it was made against an objection.
+    network_said: the answer of the network just before, in words.
     amount, network_id: what the person says that the network confirmed; None and empty where the
     person did not say.
     """

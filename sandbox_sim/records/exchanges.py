@@ -53,9 +53,9 @@ class Exchange(NamedTuple):
     """One request to a network and its answer, or why there is none; scrubbed.
 
     purpose: `submit`, `status`, `token`, `health` or `notification`.
-    attempt_id: empty where the request is of no attempt, such as one for a token.
+    attempt_id: empty where the request belongs to no attempt, such as one for a token.
     status: HTTP status; None where no answer came.
-    problem: what went wrong, in words; empty where nothing did.
+    problem: what went wrong, in words; else empty.
     tries: how many times it was sent; above 1 only for what may be repeated.
     """
 
@@ -210,7 +210,7 @@ class RawNotification(NamedTuple):
 
 
 class NotificationState(StrEnum):
-    """What was done with a kept notification.
+    """What was done with a stored notification.
 
     new: still to be read.
     unmatched: it belongs to no attempt yet.
@@ -228,9 +228,9 @@ class NotificationState(StrEnum):
 class StoredNotification(NamedTuple):
     """A notification as it is stored, before it is acknowledged.
 
-    number: given by the store. tries: how often an attempt was sought for it.
+    number: given by the store. tries: how often an attempt was searched for it.
     attempt_id: the attempt that it was applied to, else empty. note: what was wrong, in words.
-    scrubbed: whether its headers and its query have no secrets any more.
+    scrubbed: whether the secrets of its headers and its query are removed.
     """
 
     number: int
@@ -242,10 +242,10 @@ class StoredNotification(NamedTuple):
     scrubbed: bool = False
 
     def without_secrets(self, scrubber: Scrubber) -> "StoredNotification":
-        """The notification as it stays when nothing more is done with it.
+        """The notification as it is stored after it was processed.
 
-        Its query is erased, and so are the headers of one that was applied; those of another one
-        are scrubbed, because they may tell a person what is wrong with it.
+        Its query is erased. The headers of one that was applied are erased too; otherwise they are
+        scrubbed, because they may show a person what is wrong with the notification.
         """
         applied = self.state is NotificationState.APPLIED
         headers = {} if applied else scrubber.headers(self.raw.headers.items())
@@ -253,9 +253,9 @@ class StoredNotification(NamedTuple):
 
 
 class NotificationQuery(NamedTuple):
-    """Which kept notifications, newest first; what is None fits every one.
+    """Which notifications, newest first; a filter that is None matches every notification.
 
-    after: the number of the last one of the page before.
+    after: the number of the last notification of the page before.
     """
 
     network: str | None = None
@@ -263,12 +263,12 @@ class NotificationQuery(NamedTuple):
     after: int | None = None
     limit: int = 20
 
-    def matches(self, kept: StoredNotification) -> bool:
-        """Whether a notification is on the page, but for `limit`."""
+    def matches(self, notification: StoredNotification) -> bool:
+        """Whether a notification passes the filters and `after`; `limit` is ignored."""
         return (
-            self.network in {None, kept.raw.network}
-            and self.state in {None, kept.state}
-            and (self.after is None or kept.number < self.after)
+            self.network in {None, notification.raw.network}
+            and self.state in {None, notification.state}
+            and (self.after is None or notification.number < self.after)
         )
 
 
@@ -291,8 +291,8 @@ class NotificationView(TypedDict):
 # only POST and PUT reach the gateway as notifications.
 EVENT: Final = "EVENT"
 
-# An attempt is saved before its request leaves, so a notification that fits none is for another
-# server's attempt that is being saved, or for none at all. It is tried again, and kept so long.
+# An attempt is saved before its request is sent, so a notification without an attempt belongs to an
+# attempt that another server is saving, or to none at all. It is tried again, and kept this long.
 KEPT_UNMATCHED: Final = timedelta(days=1)
 
 _FIRST_WAIT_S: Final = 1.0
@@ -319,12 +319,12 @@ def next_match_at(received_at: datetime, tries: int, now: datetime) -> datetime 
 _notification = viewer(NotificationView)
 
 
-def shown(kept: StoredNotification, scrubber: Scrubber) -> NotificationView:
-    """A kept notification as the control API shows it."""
-    raw = kept.raw
+def shown(notification: StoredNotification, scrubber: Scrubber) -> NotificationView:
+    """A stored notification as the control API shows it."""
+    raw = notification.raw
     return _notification(
-        kept,
-        id=str(kept.number),
+        notification,
+        id=str(notification.number),
         network=raw.network,
         received_at=iso(raw.received_at),
         method=raw.method,

@@ -156,7 +156,7 @@ class UserRuleView(TypedDict):
     id: Annotated[str, "its identifier"]
     match: Annotated[dict[str, Any], "the fields that a request must have"]
     times: Annotated[int | None, "how many requests it applies to; null for all"]
-    seen: Annotated[int, "how many requests it fitted"]
+    seen: Annotated[int, "how many requests it matched"]
     used: Annotated[int, "how many of them it applied to"]
     created_at: Timestamp
 

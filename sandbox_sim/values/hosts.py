@@ -57,7 +57,7 @@ class Host(NamedTuple):
 
 
 def parse_address(text: str) -> Address | None:
-    """The IP address that a text is; None for a name and for unusual ways to write an address."""
+    """The IP address in a text; None for a name and for unusual ways to write an address."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -119,7 +119,7 @@ def client_host(host: str, port: int) -> Host:
 # Java servers drop `;` and what follows it in a part before they resolve `..`: RFC 3986, 3.3.
 _DOT_SEGMENT: Final = re.compile(r"(?:^|[/\\])\.\.?(?:;[^/\\]*)?(?:[/\\]|\Z)")
 
-# Some servers decode a path twice; each further round is one that no server is known to make.
+# Some servers decode a path twice; no server is known to decode one more often.
 _MAX_DECODINGS: Final = 4
 
 

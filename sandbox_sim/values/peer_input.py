@@ -106,17 +106,17 @@ def amount_of(value: object) -> Decimal | None:
 
 
 def clean_identifier(text: str) -> str:
-    """An identifier as it is stored and searched for; one that had to be changed matches none."""
+    """An identifier as it is stored and searched for; a changed one matches no other."""
     return _clean(text, MAX_ID_CHARACTERS)
 
 
 def clean_reason(text: str) -> str:
-    """A text for people, in one line."""
+    """A text for people as it is stored: in one line."""
     return _clean(_LINE_BREAKS.sub(" ", text), MAX_REASON_CHARACTERS)
 
 
 def clean_address(text: str) -> str:
-    """An address; one that is too long is cut like any text, and leads nowhere."""
+    """An address as it is stored; a longer one is cut, so it does not work."""
     return _clean(text, MAX_ADDRESS_CHARACTERS)
 
 

@@ -65,7 +65,7 @@ class StatusCache(TLRUCache[datetime, list[str]]):
         return ended
 
     def copy_shifted(self, shift: timedelta) -> "StatusCache":
-        """A copy of what is unexpired or open, with its times shifted."""
+        """A copy of the transactions that are unexpired or open, with their times shifted."""
         now, other = self._clock.now(), StatusCache(self._clock, self._keep)
         for network_id, transaction in self.records.items():
             moved = with_times_shifted(transaction, shift)
@@ -76,7 +76,7 @@ class StatusCache(TLRUCache[datetime, list[str]]):
         return other
 
     def _drop_expired(self) -> None:
-        """Drop the oldest that may be dropped; look at one that is open again in a minute."""
+        """Drop the oldest transactions that may be dropped; check an open one again in a minute."""
         now = self._clock.now()
         for _ in range(min(len(self._expired), _MAX_DROPPED)):
             if len(self.records) <= self._keep:

@@ -28,7 +28,7 @@ POSTGRES_ERRORS: Final = (
     OSError,
 )
 
-# Errors of a value: what the encoding or a type does not have, and what is too long for an index.
+# Errors of a value that the encoding or a type does not have, or that is too long for an index.
 DATA_ERRORS: Final = (asyncpg.DataError, asyncpg.ProgramLimitExceededError)
 
 # How many units of work one process runs at once. The others wait in the process, not in Postgres.
@@ -137,7 +137,7 @@ class PostgresConnections:
             self.terminate()
 
     def terminate(self) -> None:
-        """Close all at once, also those that a unit has."""
+        """Close all at once, also the connections that units use."""
         for connection in self._open:
             connection.terminate()
 

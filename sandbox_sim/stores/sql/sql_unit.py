@@ -427,6 +427,6 @@ class SqlUnit(
         return max(int(count) - keep, 0)
 
     async def drop_transactions(self, count: int, now: datetime) -> int:
-        """Drop the oldest that may be dropped, at most so many; returns how many (D40)."""
+        """Drop the oldest that may be dropped, at most `count`; returns their number (D40)."""
         bound = to_micros(now - STATUS_RETENTION)
         return len(await self._fetch(_DROP_TRANSACTIONS, bound, Status.PENDING.value, count))

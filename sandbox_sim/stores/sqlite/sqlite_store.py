@@ -284,7 +284,7 @@ class SqliteStore(ChangeNotifier):
         cursor.execute("BEGIN IMMEDIATE")
 
     def _clean_up(self, unit: "_SqliteUnit") -> None:
-        """Delete what is not kept, the transactions in steps beside the units of a batch."""
+        """Delete what has expired; the transactions in steps, each beside the units of a batch."""
         now = self.clock.now()
         if self._cleanup_at is None or now >= self._cleanup_at:
             self._cleanup_at = now + CLEANUP_INTERVAL
