@@ -54,7 +54,7 @@ class Settlement:
 
     async def decline(self, unit: Unit, transaction: TransactionRecord) -> None:
         """Save a new transaction as failed: a simulated decline, without a callback (D16)."""
-        await unit.add_transaction(transaction.moved(Status.FAILED, transaction.initiated_at))
+        await unit.add_transaction(transaction.with_status(Status.FAILED, transaction.initiated_at))
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
         """Handle a `SETTLE` job: end a transaction with success or as its override says (D16, D31).
@@ -79,7 +79,7 @@ class Settlement:
 
         notify: add its callback, due at once. Refunds never have one.
         """
-        decided = transaction.moved(to, now)
+        decided = transaction.with_status(to, now)
         # From now on the callback keeps the secret part of its address.
         await unit.save_transaction(decided._replace(callback_target=None))
         await self.accounts.post(unit, decided)

@@ -125,7 +125,7 @@ class OutcomeRecorder:
         if status is None:
             await unit.delete_transaction(transaction)
             return
-        decided = transaction.moved(status, now)
+        decided = transaction.with_status(status, now)
         # A reversal needs the secret part of the callback address again.
         await unit.save_transaction(decided)
         await self._call_back(unit, decided, now)
@@ -198,7 +198,7 @@ async def _end_message(unit: Unit, attempt: Attempt, now: datetime) -> None:
         if message.status is not SmsStatus.QUEUED:
             continue
         if attempt.outcome is Outcome.SUCCEEDED:
-            await unit.save_messages([message.moved(SmsStatus.SENT, now)])
+            await unit.save_messages([message.with_status(SmsStatus.SENT, now)])
         else:
             reason = attempt.reason or f"network {attempt.network}: {attempt.outcome}"
             await unit.save_messages([message.refunded(reason, now)])

@@ -136,9 +136,9 @@ class FieldValues(NamedTuple):
         return ", ".join([*listed, "null"] if self.optional else listed)
 
 
-def values_of(values: Iterable[str], **more: Any) -> FieldValues:
+def values_of(values: Iterable[str], **options: Any) -> FieldValues:
     """The field values of an enumeration."""
-    return FieldValues(tuple(map(str, values)), **more)
+    return FieldValues(tuple(map(str, values)), **options)
 
 
 def read_match(fields: Mapping[str, FieldValues], match: Mapping[str, object]) -> dict[str, object]:

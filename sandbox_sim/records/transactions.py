@@ -302,7 +302,7 @@ class TransactionRecord(NamedTuple):
         """Whether a store that keeps too many may delete it: mode S, final, and expired (D40)."""
         return not answers_status(self, now) and self.status is not Status.PENDING
 
-    def moved(self, to: Status, at: datetime) -> "TransactionRecord":
+    def with_status(self, to: Status, at: datetime) -> "TransactionRecord":
         """The transaction in its next status, decided at `at`.
 
         Raises `IllegalTransition` where `TRANSITIONS` does not allow that status.

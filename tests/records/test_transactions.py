@@ -39,13 +39,13 @@ IN_CALLBACKS = {**MESSAGE, "000": "SUCCESS"}
 @pytest.mark.parametrize("at", [NOON, SETTLED])
 def test_a_pending_transaction_is_decided_once_and_remembers_when(to: Status, at: datetime) -> None:
     before = transaction()
-    decided = before.moved(to, at)
+    decided = before.with_status(to, at)
 
     assert before.timeline == ((Status.PENDING, NOON),)
     assert decided.timeline == ((Status.PENDING, NOON), (to, at))
     assert decided._replace(status=before.status, decided_at=before.decided_at) == before
     with pytest.raises(IllegalTransition, match=f"T1 is {to} and cannot become 000"):
-        decided.moved(Status.SUCCESSFUL, at)
+        decided.with_status(Status.SUCCESSFUL, at)
 
 
 @pytest.mark.spec("states.transactions")
@@ -55,7 +55,7 @@ def test_of_any_row_of_wishes_the_first_decision_counts(wishes: list[Status]) ->
     for second, wish in enumerate(wishes):
         before = subject
         try:
-            subject = subject.moved(wish, NOON + timedelta(seconds=second))
+            subject = subject.with_status(wish, NOON + timedelta(seconds=second))
         except IllegalTransition:
             assert subject == before
 
@@ -112,7 +112,7 @@ def test_the_secrets_of_an_address_are_kept_apart_from_what_is_shown(field: str)
 def test_the_status_record_has_its_fields_in_the_order_of_the_interface(status: Status) -> None:
     subject = transaction()
     if status is not Status.PENDING:
-        subject = subject.moved(status, SETTLED)
+        subject = subject.with_status(status, SETTLED)
 
     assert transactions.WORDING[status].callback == IN_CALLBACKS[status.value]
     with_reason = status_record(subject, "no funds")["status_desc"]

@@ -132,7 +132,7 @@ async def test_a_transaction_id_is_used_once_in_a_service_and_mode_until_it_is_d
     assert not await unit.add_transaction(live_transaction("10000000003"))
     assert await unit.add_transaction(live_transaction("10000000004", service_id=56))
     assert await unit.transaction(SERVICE, "T1", LIVE) == first
-    sandbox, settled = transaction("10000000005"), first.moved(Status.SUCCESSFUL, NOW)
+    sandbox, settled = transaction("10000000005"), first.with_status(Status.SUCCESSFUL, NOW)
     await unit.add_transaction(sandbox)
     await unit.save_transaction(settled)
     assert await unit.transaction(SERVICE, "T1") == sandbox
@@ -333,7 +333,7 @@ async def test_a_unit_that_raises_leaves_nothing(store: Store) -> None:
     before = await store.run(seen)
 
     async def change(unit: Unit) -> None:
-        await unit.save_transaction(live_transaction(FIRST).moved(Status.FAILED, NOW))
+        await unit.save_transaction(live_transaction(FIRST).with_status(Status.FAILED, NOW))
         await unit.delete_transaction(live_transaction(FIRST))
         await unit.add_transaction(live_transaction(SECOND))
         await unit.save_attempt(attempt(outcome=Outcome.FAILED))
@@ -367,7 +367,7 @@ async def test_no_reset_or_snapshot_touches_production(
     others = [JobKind.DELIVER_LIVE, JobKind.RECHECK_FINAL, JobKind.SEND_SMS]
     for kind in (*others, JobKind.READ_NOTIFICATION):
         await unit_of(store).add_job(Job(after(seconds=1), kind, SERVICE, kind))
-    moved = live_transaction(FIRST).moved(Status.SUCCESSFUL, NOW)
+    moved = live_transaction(FIRST).with_status(Status.SUCCESSFUL, NOW)
     await unit_of(store).save_transaction(moved)
     before = {**await store.run(seen), "callbacks": ["L1"]}
 

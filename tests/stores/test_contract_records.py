@@ -115,7 +115,7 @@ async def test_the_refunds_of_a_collection_are_listed_oldest_first(
 class TestTransactions:
     async def test_deciding_the_older_does_not_make_it_the_newest(self, store: Store) -> None:
         older, newer = transaction("10000000001"), transaction("10000000002")
-        decided = older.moved(Status.SUCCESSFUL, after(seconds=1))
+        decided = older.with_status(Status.SUCCESSFUL, after(seconds=1))
         await unit_of(store).add_transaction(older)
         await unit_of(store).add_transaction(newer)
         await unit_of(store).save_transaction(decided)

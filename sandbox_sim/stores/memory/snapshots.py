@@ -41,8 +41,8 @@ class MemorySnapshots(MemoryJobs):
         self._sweep_later()
 
     async def save_snapshot(self, name: str, service_id: int | None, now: datetime) -> Snapshot:
-        chosen = list(self._services) if service_id is None else [service_id]
-        services = [self._services[each].copy_shifted(timedelta()) for each in chosen]
+        service_ids = list(self._services) if service_id is None else [service_id]
+        services = [self._services[each].copy_shifted(timedelta()) for each in service_ids]
         claimed = (
             job
             for service in self._services_of(service_id, ServiceMode.SANDBOX)
@@ -50,7 +50,7 @@ class MemorySnapshots(MemoryJobs):
         )
         jobs = (*(job for job in self._heap if not self._is_stale(job)), *claimed)
         data = SnapshotData(
-            dict(zip(chosen, services, strict=True)),
+            dict(zip(service_ids, services, strict=True)),
             self._card_pages_of(service_id),
             sorted(
                 job for job in jobs if service_id in {None, job[3]} and job[2] not in LIVE_KINDS

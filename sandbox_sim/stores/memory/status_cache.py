@@ -68,10 +68,10 @@ class StatusCache(TLRUCache[datetime, list[str]]):
         """A copy of the transactions that are unexpired or open, with their times shifted."""
         now, other = self._clock.now(), StatusCache(self._clock, self._keep)
         for network_id, transaction in self.records.items():
-            moved = with_times_shifted(transaction, shift)
-            if answers_status(moved, now) or moved.status is Status.PENDING:
-                other.records[network_id] = moved
-                other._add_to_term(network_id, max(moved.expires_at, now))
+            shifted = with_times_shifted(transaction, shift)
+            if answers_status(shifted, now) or shifted.status is Status.PENDING:
+                other.records[network_id] = shifted
+                other._add_to_term(network_id, max(shifted.expires_at, now))
         other.current = {each.transaction_id: i for i, each in other.records.items()}
         return other
 
