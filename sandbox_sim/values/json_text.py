@@ -71,15 +71,16 @@ def parse_json(text: str, default: object) -> object:
     """The parsed text; `default` if it is not JSON, or has NaN or a number that is too large."""
     try:
         document: object = json.loads(
-            text, parse_constant=_reject_constant, parse_float=_finite_float
+            text, parse_constant=refuse_constant, parse_float=_finite_float
         )
     except (ValueError, RecursionError):
         return default
     return document
 
 
-def _reject_constant(constant: str) -> object:
-    raise ValueError(constant)
+def refuse_constant(constant: str) -> object:
+    """Raise `ValueError`, for `NaN` and `Infinity` in a JSON text."""
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _finite_float(text: str) -> float:

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
+from sandbox_sim.values.json_text import refuse_constant
+
 MAX_CHARACTERS: Final = 4 * 1024 * 1024
 
 MAX_DEPTH: Final = 64
@@ -64,7 +66,7 @@ def read_json(text: str | bytes) -> Any:
             object_pairs_hook=_unambiguous_object,
             parse_float=_parse_number,
             parse_int=_parse_number,
-            parse_constant=_refuse_constant,
+            parse_constant=refuse_constant,
         )
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
@@ -157,7 +159,3 @@ def _make_storable(value: Any, depth: int) -> Any:
             return [_make_storable(each, depth - 1) for each in value]
         case _:
             return value
-
-
-def _refuse_constant(constant: str) -> object:
-    raise ValueError(f"{constant} is not a JSON number")

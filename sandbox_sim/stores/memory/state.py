@@ -355,7 +355,8 @@ class MemoryJobs(MemoryState):
         return found
 
     async def next_due(self) -> datetime | None:
-        self._pop_stale()
+        while self._heap and self._is_stale(self._heap[0]):
+            self._restore_on_undo(heapq.heappop(self._heap))
         return self._heap[0][0] if self._heap else None
 
     async def failed_jobs(self, limit: int) -> Sequence[Job]:
@@ -375,11 +376,6 @@ class MemoryJobs(MemoryState):
                 self._restore_on_undo(entry)
             else:
                 yield entry
-
-    def _pop_stale(self) -> None:
-        """Remove jobs of services that were reset from the top of the heap."""
-        while self._heap and self._is_stale(self._heap[0]):
-            self._restore_on_undo(heapq.heappop(self._heap))
 
     def _restore_on_undo(self, entry: QueuedJob) -> None:
         self.undo.append(partial(heapq.heappush, self._heap, entry))

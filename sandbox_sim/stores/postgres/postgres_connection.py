@@ -230,12 +230,7 @@ async def migrate(connection: Connection) -> None:
                 raise StoreError(f"its schema {SCHEMA} belongs to another program")
             await connection.execute(_CREATE_GATEWAY)
         version = await connection.fetchval(f"SELECT version FROM {SCHEMA}.gateway")
-        newest = len(schema.MIGRATIONS)
-        if version > newest:
-            raise StoreError(
-                f"it has version {version} and this sandbox_sim knows up to {newest}; "
-                "install a newer sandbox_sim or choose another database"
-            )
+        newest = schema.newest_version(version, "database")
         if version < newest:
             await connection.execute(schema.script(version, schema.POSTGRES))
             await connection.execute(f"UPDATE gateway SET version = {newest}")

@@ -162,10 +162,10 @@ class ServerChannel:
         self._due_to_notify: datetime | None = None
         self._freed: list[int] = []
         self._last_notified: datetime | None = None
-        # Messages on channels of other classes, the handlers of those channels, and the function
-        # to call after a lost connection.
+        # Messages on channels of other classes, the handlers of channels on which own messages do
+        # not count, and the function to call after a lost connection.
         self._messages: deque[tuple[str, Sequence[str]]] = deque()
-        self._channels: Mapping[str, Callable[[str], None]] = {}
+        self._handlers: dict[str, Callable[[str], None]] = {JOBS: self._on_job_notification}
         self._on_reconnect: Callable[[], None] = lambda: None
 
     async def open(self) -> None:
@@ -213,7 +213,8 @@ class ServerChannel:
 
         on_reconnect: called after a lost connection, because messages may have been lost.
         """
-        self._channels, self._on_reconnect = channels, on_reconnect
+        self._handlers.update(channels)
+        self._on_reconnect = on_reconnect
 
     def publish(self, channel: str, messages: Sequence[str]) -> None:
         """Send messages on a channel; they are dropped while the connection is lost."""
@@ -313,32 +314,24 @@ class ServerChannel:
         self, _connection: object, sender: int, channel: str, payload: object
     ) -> None:
         """Handle a notification of another server."""
-        first, *more = str(payload).split()
-        if channel == JOBS:
+        if channel in self._handlers:
             if sender != self.server_pid:
-                self.on_job(to_datetime(int(first)))
+                self._handlers[channel](str(payload))
             return
-        announcer, number = int(first), int(more[0])
+        first, second, *topics = str(payload).split()
+        announcer, number = int(first), int(second)
         if channel == ACKNOWLEDGEMENTS:
             announcement = self._announcements.get(number)
             if announcer == self.server_pid and announcement is not None:
                 announcement.acknowledge(sender)
         elif announcer != self.server_pid:
             self._received.append(
-                _ReceivedAnnouncement(announcer, number, frozenset(map(Topic, more[1:])))
+                _ReceivedAnnouncement(announcer, number, frozenset(map(Topic, topics)))
             )
             self._wake.set()
 
-    def _on_channel_notification(
-        self,
-        handler: Callable[[str], None],
-        _connection: object,
-        sender: int,
-        _channel: str,
-        payload: object,
-    ) -> None:
-        if sender != self.server_pid:
-            handler(str(payload))
+    def _on_job_notification(self, due_at: str) -> None:
+        self.on_job(to_datetime(int(due_at)))
 
     async def _beat(self, connection: Connection) -> None:
         if self.claims:
@@ -359,12 +352,8 @@ class ServerChannel:
         connection = await self.connect()
         try:
             connection.add_termination_listener(self._wake_up)
-            for channel in (JOBS, ANNOUNCEMENTS, ACKNOWLEDGEMENTS):
+            for channel in (ANNOUNCEMENTS, ACKNOWLEDGEMENTS, *self._handlers):
                 await connection.add_listener(channel, self._on_notification)
-            for channel, handler in self._channels.items():
-                await connection.add_listener(
-                    channel, partial(self._on_channel_notification, handler)
-                )
             is_alone = await connection.fetchval(_TRY_LOCK_EXCLUSIVE)
             await connection.execute(_LOCK_SHARED)
             if is_alone:

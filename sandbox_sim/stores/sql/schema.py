@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final, NamedTuple
 
+from sandbox_sim.ports import StoreError
 from sandbox_sim.records.jobs import LIVE_KINDS
 
 # The tables whose rows belong to a service, and those that all services share. A reset empties them
@@ -66,6 +67,20 @@ MIGRATIONS: Final = tuple(_sections("migrations.sql").values())
 
 # What restores the copies of tables that a snapshot of an earlier version has.
 CONVERSIONS: Final = _sections("snapshots_before_13.sql")
+
+
+def newest_version(found: int, container: str) -> int:
+    """The newest version of the tables. Raises `StoreError` if the found version is newer.
+
+    container: what holds the tables: a file or a database.
+    """
+    newest = len(MIGRATIONS)
+    if found > newest:
+        raise StoreError(
+            f"it has version {found} and this sandbox_sim knows up to {newest}; "
+            f"install a newer sandbox_sim or choose another {container}"
+        )
+    return newest
 
 
 def script(version: int, dialect: SqlDialect) -> str:

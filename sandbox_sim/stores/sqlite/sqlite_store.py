@@ -325,10 +325,10 @@ class SqliteStore(ChangeNotifier):
         connection = sqlite3.connect(self.path, timeout=0, isolation_level=None)
         try:
             connection.execute(_LOCK)
-            version = self._version(connection)
+            versions = self._versions(connection)
             for pragma in (*_PRAGMAS, f"PRAGMA synchronous = {_SYNCHRONOUS[self.durability]}"):
                 connection.execute(pragma)
-            self._migrate(connection, version)
+            self._migrate(connection, *versions)
             connection.execute("UPDATE jobs SET lease_until = 0 WHERE lease_until > 0")
             self._files = WatchedFiles(connection, self.path)
         except BaseException:
@@ -351,8 +351,8 @@ class SqliteStore(ChangeNotifier):
                 "store"
             )
 
-    def _version(self, connection: sqlite3.Connection) -> int:
-        """The schema version of our file; 0 for a new one.
+    def _versions(self, connection: sqlite3.Connection) -> tuple[int, int]:
+        """The schema version of our file, 0 for a new one, and the newest version.
 
         Raises `StoreError` for any other file, before anything in it changes.
         """
@@ -363,17 +363,10 @@ class SqliteStore(ChangeNotifier):
         connection.execute("COMMIT")
         if owner != APPLICATION_ID and (owner or version or tables):
             raise StoreError("it belongs to another program")
-        newest = len(schema.MIGRATIONS)
-        if version > newest:
-            raise StoreError(
-                f"it has version {version} and this sandbox_sim knows up to {newest}; "
-                "install a newer sandbox_sim or choose another file"
-            )
-        return int(version)
+        return version, schema.newest_version(version, "file")
 
-    def _migrate(self, connection: sqlite3.Connection, version: int) -> None:
+    def _migrate(self, connection: sqlite3.Connection, version: int, newest: int) -> None:
         """Migrate the tables to the newest version, completely or not at all."""
-        newest = len(schema.MIGRATIONS)
         if version == newest:
             return
         script = schema.script(version, schema.SQLITE)
