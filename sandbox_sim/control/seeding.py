@@ -15,13 +15,7 @@ from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.messages import SmsRequest
-from sandbox_sim.records.transactions import (
-    STATUS_OF_CHOICE,
-    Choice,
-    Payment,
-    Status,
-    TransactionRecord,
-)
+from sandbox_sim.records.transactions import Choice, Payment, Status, TransactionRecord
 from sandbox_sim.sms import sandbox_rules, sms_encoding
 from sandbox_sim.sms.sms import SmsOperations
 from sandbox_sim.values import msisdn
@@ -161,7 +155,7 @@ class Seeding:
             return reply
         status, due = Status.SUCCESSFUL, at + behaviour.settle_delay
         if payment.operation is Operation.CARD:
-            status, due = STATUS_OF_CHOICE[purchase.choice], at + purchase.time_to_choose
+            status, due = purchase.choice.status, at + purchase.time_to_choose
         if due > now:
             await self.settlement.begin(unit, transaction, due)
         else:

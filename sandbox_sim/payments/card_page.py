@@ -7,13 +7,7 @@ from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.payments.sandbox_rules import card_refusal
 from sandbox_sim.payments.settlement import Settlement
 from sandbox_sim.ports import Clock, Store, Unit
-from sandbox_sim.records.transactions import (
-    STATUS_OF_CHOICE,
-    CardPage,
-    Choice,
-    Status,
-    TransactionRecord,
-)
+from sandbox_sim.records.transactions import CardPage, Choice, Status, TransactionRecord
 
 
 class Page(NamedTuple):
@@ -64,7 +58,7 @@ class CardPages:
                     return page._replace(problem="This card is not one of the sandbox test cards")
                 paid = transaction.payment.with_masked_card(card_number)
                 transaction = transaction._replace(payment=paid)
-            to = transaction.final_status if choice is Choice.PAY else STATUS_OF_CHOICE[choice]
+            to = transaction.final_status if choice is Choice.PAY else choice.status
             if to is Status.PENDING:
                 return page  # an override keeps it pending
             # A failed payment sends no callback; a cancelled one does (D31).

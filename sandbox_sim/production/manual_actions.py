@@ -18,13 +18,7 @@ from sandbox_sim.production.decisions import (
 from sandbox_sim.production.outcome_recorder import OutcomeRecorder
 from sandbox_sim.production.registry import Networks
 from sandbox_sim.production.status_asking import StatusAsking
-from sandbox_sim.records.attempts import (
-    Attempt,
-    Change,
-    Judgement,
-    StoredDecision,
-    attempt_to_decide,
-)
+from sandbox_sim.records.attempts import Attempt, Change, Judgement, StoredDecision, find_undecided
 from sandbox_sim.records.reports import Outcome, status_of
 from sandbox_sim.records.transactions import Status, TransactionRecord
 
@@ -87,7 +81,7 @@ class LiveActions:
         attempts = await self.store.run(lambda unit: unit.attempts_of(network_transaction_id))
         if not attempts:
             return None
-        attempt = attempt_to_decide(attempts)
+        attempt = find_undecided(attempts)
         self._settled(attempt, decision)  # refuses a bad decision before the network is asked
         result = await self.asking.ask_now(attempt)
         settled = await self.store.run(partial(self._settle, attempt.id, decision, result))

@@ -30,7 +30,7 @@ from sandbox_sim.records.attempts import (
     Attempt,
     Change,
     Judgement,
-    attempt_to_decide,
+    find_undecided,
     latest_ask,
     may_submit_again,
     repeats_end_at,
@@ -120,7 +120,7 @@ class StatusAsking:
         attempts = await self.store.run(lambda unit: unit.attempts_of(network_transaction_id))
         if not attempts or service_id not in {None, attempts[0].service_id}:
             return None
-        attempt = attempt_to_decide(attempts)
+        attempt = find_undecided(attempts)
         result = await self.ask_now(attempt)
         if result is None:
             raise CannotAsk(

@@ -224,7 +224,7 @@ class Attempt(NamedTuple):
         return self._replace(submits=self.submits + 1, missed=0)
 
 
-def attempt_to_decide(attempts: Sequence[Attempt]) -> Attempt:
+def find_undecided(attempts: Sequence[Attempt]) -> Attempt:
     """Of the attempts of one payment the newest that is open or in doubt, else the newest."""
     in_doubt = [each for each in attempts if each.is_open or each.is_doubted]
     return (in_doubt or attempts)[-1]

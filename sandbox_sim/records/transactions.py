@@ -440,8 +440,13 @@ class Choice(StrEnum):
     FAIL = "fail"
     CANCEL = "cancel"
 
+    @property
+    def status(self) -> Status:
+        """The final status of the payment."""
+        return _CHOICE_STATUSES[self]
 
-STATUS_OF_CHOICE: Final[Mapping[Choice, Status]] = {
+
+_CHOICE_STATUSES: Final[Mapping[Choice, Status]] = {
     Choice.PAY: Status.SUCCESSFUL,
     Choice.FAIL: Status.FAILED,
     Choice.CANCEL: Status.CANCELLED,

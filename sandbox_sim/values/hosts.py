@@ -147,6 +147,6 @@ def is_postgres(store: str) -> bool:
     return store.startswith(POSTGRES_SCHEMES)
 
 
-def mask_password(store: str) -> str:
-    """The setting `store` with its password mask_password."""
+def mask_url(store: str) -> str:
+    """The setting `store` with its password mask_url."""
     return _PASSWORD.sub(lambda found: f"{found[1]}:***@" if found[1] else "***", store)

@@ -19,7 +19,7 @@ from sandbox_sim.records.attempts import (
     after_hint,
     apply_report,
     ask_after_hint,
-    attempt_to_decide,
+    find_undecided,
     may_submit_again,
     reversal_reason,
 )
@@ -461,10 +461,10 @@ def test_of_the_attempts_of_a_payment_the_newest_that_is_undecided_is_asked_abou
     pending, final = attempt(), attempt(outcome=Outcome.FAILED)
     doubted = final._replace(contradiction="status says succeeded after failed")
 
-    assert attempt_to_decide([pending, final]) is pending
-    assert attempt_to_decide([doubted, final]) is doubted
-    assert attempt_to_decide([pending, doubted]) is doubted
-    assert attempt_to_decide([final, final._replace(number=2)]).number == 2
+    assert find_undecided([pending, final]) is pending
+    assert find_undecided([doubted, final]) is doubted
+    assert find_undecided([pending, doubted]) is doubted
+    assert find_undecided([final, final._replace(number=2)]).number == 2
 
 
 @pytest.mark.decision("D45")

@@ -142,7 +142,7 @@ def test_a_status_may_be_said_in_a_word_and_is_shown_with_it() -> None:
     other = "status 002 pending; the outer 000 only says that the query was answered"
     assert whys == ["status 000 successful", other]
     # A person pays, fails or cancels on the hosted card page.
-    chosen = {each.value: transactions.STATUS_OF_CHOICE[each].value for each in transactions.Choice}
+    chosen = {each.value: each.status.value for each in transactions.Choice}
     assert chosen == {"pay": "000", "fail": "001", "cancel": "003"}
     assert set(transactions.FIELD_VALUES) == {"status", "mode", "operation"}
     assert set(transactions.FIELD_VALUES) < set(shown(transaction(), NOON))

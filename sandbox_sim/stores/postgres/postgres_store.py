@@ -56,7 +56,7 @@ from sandbox_sim.stores.sql.sql_unit import (
     SqlUnit,
 )
 from sandbox_sim.values.clients import ServiceMode
-from sandbox_sim.values.hosts import mask_password
+from sandbox_sim.values.hosts import mask_url
 
 # Another server could run a job that falls due this soon before the answer is written (D16).
 _SOON: Final = timedelta(milliseconds=500)
@@ -543,9 +543,9 @@ class PostgresStore(ChangeNotifier):
         """A `StoreError` for errors of Postgres; any other error unchanged."""
         if isinstance(error, POSTGRES_ERRORS):
             kind = DataRefused if isinstance(error, DATA_ERRORS) else StoreError
-            return kind(f"{mask_password(self.url)}: {describe_error(error)}")
+            return kind(f"{mask_url(self.url)}: {describe_error(error)}")
         if isinstance(error, StoreError):
-            return StoreError(f"{mask_password(self.url)}: {error}")
+            return StoreError(f"{mask_url(self.url)}: {error}")
         return error
 
 
