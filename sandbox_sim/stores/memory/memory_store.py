@@ -24,9 +24,9 @@ from sandbox_sim.records.messages import HistoryQuery, Message
 from sandbox_sim.records.overrides import DeletedRule, UserRule
 from sandbox_sim.records.transactions import KEPT_IN_MEMORY, CardPage, TransactionRecord
 from sandbox_sim.stores.change_notifier import ChangeNotifier
-from sandbox_sim.stores.memory.live import MemoryLedger, MemoryNetworkRecords
+from sandbox_sim.stores.memory.attempts_and_ledger import MemoryLedger, MemoryNetworkRecords
 from sandbox_sim.stores.memory.snapshots import MemorySnapshots
-from sandbox_sim.stores.memory.state import PlacedEntry, Service
+from sandbox_sim.stores.memory.state import NumberedEntry, Service
 from sandbox_sim.values.clients import ServiceMode
 
 T = TypeVar("T")
@@ -163,7 +163,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryNetworkRecords):
         service = self._service_of(callback)
         before = service.callbacks.get(callback.id)
         if before is None:
-            self._set(service.places, callback.id, next(self._numbers))
+            self._set(service.numbers, callback.id, next(self._numbers))
         self._set(service.callbacks, callback.id, callback)
         self._record_changes(EventType.CALLBACK, callback)
         finished_before = before is not None and not before.state.is_waiting
@@ -183,9 +183,9 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryNetworkRecords):
 
     async def release_callbacks(self, service_id: int, callback_id: str) -> Sequence[str]:
         service = self._services[service_id]
-        records, places = service.callbacks, service.places
-        last = places.get(callback_id, 0)
-        held = [each for each in records.values() if each.held and places[each.id] <= last]
+        records, numbers = service.callbacks, service.numbers
+        last = numbers.get(callback_id, 0)
+        held = [each for each in records.values() if each.held and numbers[each.id] <= last]
         for callback in held:
             self._set(records, callback.id, callback._replace(held=False))
         return [callback.id for callback in held]
@@ -199,7 +199,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryNetworkRecords):
         if dropped is None or dropped.state.is_waiting:
             self.undo.append(lambda: service.finished.appendleft(callback_id))
             return
-        self._remove(service.places, callback_id)
+        self._remove(service.numbers, callback_id)
         del service.callbacks[callback_id]
 
         def undo() -> None:
@@ -238,10 +238,10 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryNetworkRecords):
     ) -> Sequence[R]:
         services = self._services_of(listing.service_id, listing.mode)
         lists = [reversed(records_of(each).values()) for each in services]
-        return merged_page(lists, listing, id_of, lambda r: self._service_of(r).places[id_of(r)])
+        return merged_page(lists, listing, id_of, lambda r: self._service_of(r).numbers[id_of(r)])
 
     async def add_entries(self, entries: Sequence[JournalEntry]) -> None:
-        removed: list[tuple[Service, list[PlacedEntry]]] = []
+        removed: list[tuple[Service, list[NumberedEntry]]] = []
         for entry in entries:
             service = self._service(entry.mode, entry.service_id or NO_SERVICE)
             dropped = [service.entries.popleft()] if len(service.entries) >= KEPT_REQUESTS else []
@@ -261,7 +261,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryNetworkRecords):
     async def list_entries(self, listing: Listing) -> Sequence[JournalEntry]:
         services = self._services_of(listing.service_id, listing.mode)
         lists = [reversed(service.entries) for service in services]
-        found = merged_page(lists, listing, lambda place: place[1].id, itemgetter(0))
+        found = merged_page(lists, listing, lambda entry: entry[1].id, itemgetter(0))
         return [entry for _, entry in found]
 
     async def clear_entries(self, service_id: int | None) -> int:
@@ -277,7 +277,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryNetworkRecords):
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service = self._service_of(messages[0])
         added = {message.processing_id: message for message in messages}
-        self._update(service.places, dict(zip(added, self._numbers, strict=False)))
+        self._update(service.numbers, dict(zip(added, self._numbers, strict=False)))
         self._update(service.messages, added)
         self._record_changes(EventType.SMS, *messages)
         batch_id = messages[0].batch_id

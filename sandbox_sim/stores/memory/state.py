@@ -31,9 +31,9 @@ from sandbox_sim.stores.memory.status_cache import StatusCache
 from sandbox_sim.values.clients import ServiceMode
 
 # A message and its number among those of all inboxes; the smallest number is the oldest.
-PlacedMessage = tuple[int, InboxMessage]
+NumberedMessage = tuple[int, InboxMessage]
 
-Boxes = Mapping[str, deque[PlacedMessage]]
+Boxes = Mapping[str, deque[NumberedMessage]]
 
 
 class Inboxes:
@@ -43,32 +43,32 @@ class Inboxes:
     """
 
     def __init__(self, boxes: Boxes | None = None) -> None:
-        self.boxes: dict[str, deque[PlacedMessage]] = defaultdict(deque, boxes or {})
+        self.boxes: dict[str, deque[NumberedMessage]] = defaultdict(deque, boxes or {})
         self._rebuild_index()
 
     def newest_first(self, name: str) -> Iterator[InboxMessage]:
         """The messages of an inbox."""
         return (message for _, message in reversed(self.boxes.get(name, ())))
 
-    def add(self, name: str, place: int, message: InboxMessage) -> Callable[[], None]:
+    def add(self, name: str, number: int, message: InboxMessage) -> Callable[[], None]:
         """Add a message and remove the oldest ones that exceed a limit; returns a rollback
         function.
 
-        place: a number larger than any before.
+        number: a number larger than any before.
         """
-        removed: list[tuple[str, PlacedMessage]] = []
+        removed: list[tuple[str, NumberedMessage]] = []
         if len(self.boxes.get(name, ())) >= inbox.KEPT_INBOX_MESSAGES:
             removed.append((name, self._remove_oldest(name)))
-        self.boxes[name].append((place, message))
-        self._names[place] = name
+        self.boxes[name].append((number, message))
+        self._inbox_names[number] = name
         self._size += inbox.size_of(message)
         while self._size > inbox.KEPT_INBOX_BYTES:
-            oldest = next(iter(self._names.values()))
+            oldest = next(iter(self._inbox_names.values()))
             removed.append((oldest, self._remove_oldest(oldest)))
 
         def undo() -> None:
-            for each, placed in reversed(removed):
-                self.boxes[each].appendleft(placed)
+            for each, numbered in reversed(removed):
+                self.boxes[each].appendleft(numbered)
             self.boxes[name].pop()  # the message itself, which is the newest of its inbox
             if not self.boxes[name]:
                 del self.boxes[name]
@@ -79,8 +79,8 @@ class Inboxes:
     def clear(self, name: str) -> tuple[int, Callable[[], None]]:
         """Empty an inbox; returns the number of its messages and a rollback function."""
         box = self.boxes.pop(name, deque())
-        for place, message in box:
-            del self._names[place]
+        for number, message in box:
+            del self._inbox_names[number]
             self._size -= inbox.size_of(message)
 
         def undo() -> None:
@@ -90,18 +90,18 @@ class Inboxes:
 
         return len(box), undo
 
-    def _remove_oldest(self, name: str) -> PlacedMessage:
-        place, message = placed = self.boxes[name].popleft()
+    def _remove_oldest(self, name: str) -> NumberedMessage:
+        number, message = numbered = self.boxes[name].popleft()
         if not self.boxes[name]:
             del self.boxes[name]
-        del self._names[place]
+        del self._inbox_names[number]
         self._size -= inbox.size_of(message)
-        return placed
+        return numbered
 
     def _rebuild_index(self) -> None:
         """Compute the order of all messages and their size in bytes again."""
-        placed = [(place, name) for name, box in self.boxes.items() for place, _ in box]
-        self._names: OrderedDict[int, str] = OrderedDict(sorted(placed))
+        numbered = [(number, name) for name, box in self.boxes.items() for number, _ in box]
+        self._inbox_names: OrderedDict[int, str] = OrderedDict(sorted(numbered))
         self._size = sum(
             inbox.size_of(message) for box in self.boxes.values() for _, message in box
         )
@@ -164,7 +164,7 @@ def _restore(mapping: MutableMapping[K, V], before: Mapping[K, V | None]) -> Non
 QueuedJob = tuple[datetime, int, JobKind, int, str, int]
 
 # An entry of the journal, after its number among those of all services.
-PlacedEntry = tuple[int, JournalEntry]
+NumberedEntry = tuple[int, JournalEntry]
 
 
 @dataclass(slots=True)
@@ -184,11 +184,11 @@ class Service:
     pending: dict[int, Transfer] = field(default_factory=dict)
     messages: dict[str, Message] = field(default_factory=dict)
     batches: dict[str, list[str]] = field(default_factory=dict)
-    entries: deque[PlacedEntry] = field(default_factory=deque)
+    entries: deque[NumberedEntry] = field(default_factory=deque)
     dropped: int = 0
     claimed: dict[int, QueuedJob] = field(default_factory=dict)
-    # Numbers that order callbacks and messages, because the clock may be frozen.
-    places: dict[str, int] = field(default_factory=dict)
+    # Serial numbers of callbacks and messages, by id: a frozen clock gives many the same time.
+    numbers: dict[str, int] = field(default_factory=dict)
 
     def copy_shifted(self, shift: timedelta) -> "Service":
         """A copy in new containers, with `shift` added to every time."""
@@ -205,7 +205,7 @@ class SnapshotData(NamedTuple):
     services: dict[int, Service]
     checkouts: list[CardPage]
     jobs: list[QueuedJob]
-    inboxes: dict[str, deque[PlacedMessage]]
+    inboxes: dict[str, deque[NumberedMessage]]
     rules: dict[str, UserRule]
 
 
@@ -347,8 +347,8 @@ class MemoryJobs(MemoryState):
         frontier = [(self._heap[0], 0)] if self._heap else []
         found: list[Job] = []
         while frontier and len(found) < limit:
-            entry, place = heapq.heappop(frontier)
-            for child in range(2 * place + 1, min(2 * place + 3, len(self._heap))):
+            entry, index = heapq.heappop(frontier)
+            for child in range(2 * index + 1, min(2 * index + 3, len(self._heap))):
                 heapq.heappush(frontier, (self._heap[child], child))
             if not self._is_stale(entry):
                 found.append(_job(entry))
