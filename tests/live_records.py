@@ -12,8 +12,8 @@ from sandbox_sim.records.ledger import (
     Reason,
     Transfer,
     TransferKind,
+    make_transfer,
     our_account,
-    transfer,
     wallet_of,
 )
 from sandbox_sim.records.transactions import TransactionRecord
@@ -51,13 +51,13 @@ def attempt(attempt_id: str = "A1", **fields: Any) -> Attempt:
 def paid_in(amount: str = "100", into: Account = COLLECTION) -> Transfer:
     """The transfer of a collection."""
     subject = "10000000001"
-    return transfer(Reason.COLLECTED, into, Decimal(amount), subject, NOW, network="mtn")
+    return make_transfer(Reason.COLLECTED, into, Decimal(amount), subject, NOW, network="mtn")
 
 
 def set_aside(amount: str = "10.50", subject: str = "10000000001") -> Transfer:
     """The pending transfer of a payout."""
     spent, exact, kind = Reason.SPENT, Decimal(amount), TransferKind.PENDING
-    return transfer(spent, PAYOUT, exact, subject, NOW, network="mtn", kind=kind)
+    return make_transfer(spent, PAYOUT, exact, subject, NOW, network="mtn", kind=kind)
 
 
 def raw_notification(body: bytes = b'{"status": "SUCCESSFUL"}', **fields: Any) -> RawNotification:

@@ -36,18 +36,18 @@ from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.records.reports import Echo, differences
 from sandbox_sim.testing.network_contract.peer import sample
 from sandbox_sim.values.peer_input import (
-    MOST_ADDRESS_CHARACTERS,
-    MOST_EXPONENT,
-    MOST_ID_CHARACTERS,
-    MOST_REASON_CHARACTERS,
+    MAX_ADDRESS_CHARACTERS,
+    MAX_EXPONENT,
+    MAX_ID_CHARACTERS,
+    MAX_REASON_CHARACTERS,
 )
 
 _BASE_URL: Final = "http://127.0.0.1:9"
 _STATUSES: Final = (*(200,) * 6, 100, 201, 202, 204, 302, 400, 401, 402, 404, 409, 422, 429, 500)
 _LONGEST: Final[Mapping[str, int]] = {
-    **dict.fromkeys(("attempt_id", "reference", "network_id", "part_id"), MOST_ID_CHARACTERS),
-    "reason": MOST_REASON_CHARACTERS,
-    "redirect_url": MOST_ADDRESS_CHARACTERS,
+    **dict.fromkeys(("attempt_id", "reference", "network_id", "part_id"), MAX_ID_CHARACTERS),
+    "reason": MAX_REASON_CHARACTERS,
+    "redirect_url": MAX_ADDRESS_CHARACTERS,
 }
 # The smallest command that has a body, deliver_sm, and the tags of the parameters of a receipt.
 _DELIVER_SM: Final = 0x00000005
@@ -196,7 +196,7 @@ def _unstorable(name: str, text: str) -> Iterator[str]:
 
 def _is_bounded(amount: Decimal) -> bool:
     exponent = amount.as_tuple().exponent
-    return isinstance(exponent, int) and abs(exponent) <= MOST_EXPONENT + 10
+    return isinstance(exponent, int) and abs(exponent) <= MAX_EXPONENT + 10
 
 
 Receipts = Callable[[bytes], str]

@@ -17,7 +17,7 @@ from sandbox_sim.ports import AnswerGate, CallbackSender, Clock, Ids, Relay, Sto
 from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE, KEPT_IN_MEMORY
 from sandbox_sim.settings.schema import Settings, authority_folder
 from sandbox_sim.stores.memory.memory_store import MemoryStore
-from sandbox_sim.values.hosts import LISTENS_ON_ALL, is_postgres, masked
+from sandbox_sim.values.hosts import WILDCARD_ADDRESSES, is_postgres, mask_url
 
 if TYPE_CHECKING:
     from sandbox_sim.callbacks.doctor import Doctor, Orders, SamplePayments
@@ -42,7 +42,7 @@ def store_of(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store,
             from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
         except ModuleNotFoundError as error:
             needed = f"a Postgres store needs {error.name}: pip install {error.name}"
-            raise StoreError(f"{masked(settings.store)}: {needed}") from None
+            raise StoreError(f"{mask_url(settings.store)}: {needed}") from None
         kept = keep or KEPT_IN_A_DATABASE
         store = PostgresStore(settings.store, clock, gate, keep_transactions=kept)
         return store, store.relay
@@ -58,7 +58,7 @@ def tls_context(settings: Settings) -> ssl.SSLContext | None:
         return tls.from_files(settings.cert, settings.key)
     if not settings.tls:
         return None
-    hosts = [] if settings.host in LISTENS_ON_ALL else [settings.host]
+    hosts = [] if settings.host in WILDCARD_ADDRESSES else [settings.host]
     names = [*hosts, *(each.name for each in settings.listed_hosts())]
     return tls.for_development(authority_folder(), names, SystemClock().now())
 

@@ -295,7 +295,7 @@ class SampleCallback(NamedTuple):
 
     def ended(self, status: Status) -> CallbackRecord:
         """The callback that reports this final status of the transaction."""
-        ended = self.transaction.moved(status, self.at)
+        ended = self.transaction.with_status(status, self.at)
         return bodies.compose(ended, self.profile, self.secret_key, self.callback_id, self.at)
 
 

@@ -23,7 +23,7 @@ from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.certify.cases import CertifyCase, Placed, State
 from sandbox_sim.certify.configuration import Configuration, Question
 from sandbox_sim.settings.schema import Settings
-from sandbox_sim.values.json_text import with_texts
+from sandbox_sim.values.json_text import map_texts
 from sandbox_sim.values.msisdn import to_international
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def _call(question: Question, values: Mapping[str, str], within: timedelta) -> A
     headers = {name: filled(value.get_secret_value(), values) for name, value in secrets}
     body: str | None = None
     if question.body is not None:
-        body = json.dumps(with_texts(question.body, lambda text: _filled_value(text, values)))
+        body = json.dumps(map_texts(question.body, lambda text: _filled_value(text, values)))
         headers = {"Content-Type": "application/json", **headers}
     if question.form is not None:
         body = urlencode({name: filled(each, values) for name, each in question.form.items()})

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from sandbox_sim.settings.loading import ConfigError, message_of, read_toml
-from sandbox_sim.values.redaction import nearest
+from sandbox_sim.values.redaction import closest_match
 
 M = TypeVar("M", bound="Table")
 
@@ -74,7 +74,7 @@ def _problems(error: ValidationError, model: type[BaseModel], place: str) -> Ite
             message = "is required"
         if detail["type"] == "extra_forbidden":
             message = "there is no such field"
-            if near := nearest(str(detail["loc"][-1]), _fields(model)):
+            if near := closest_match(str(detail["loc"][-1]), _fields(model)):
                 message += f"; did you mean {near}?"
         yield f"{place}: {path}: {message}" if path else f"{place}: {message}"
 

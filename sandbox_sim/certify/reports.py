@@ -9,7 +9,7 @@ from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run, TimelineEvent
-from sandbox_sim.values.json_text import with_texts
+from sandbox_sim.values.json_text import map_texts
 from sandbox_sim.values.redaction import redact_document
 from sandbox_sim.values.timestamps import iso
 
@@ -72,7 +72,7 @@ def _without(document: Any, secrets: Collection[str]) -> Any:
             text = text.replace(secret, _MASK)
         return text
 
-    return with_texts(document, masked)
+    return map_texts(document, masked)
 
 
 def lines(case: dict[str, Any], *, remedies: bool) -> Iterator[str]:

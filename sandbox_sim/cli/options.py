@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from sandbox_sim.values.clients import SANDBOX_CLIENT
-from sandbox_sim.values.timestamps import A_WAIT, is_wait, seconds_of
+from sandbox_sim.values.timestamps import VALID_WAIT, is_valid_wait, parse_duration
 
 C = TypeVar("C", bound=Callable[..., Any])
 Command = Callable[..., Any]
@@ -117,7 +117,7 @@ class Seconds(click.ParamType[float]):
 
 def timeout_option(says: str, default: float = 10) -> Callable[[Command], Command]:
     """The option for the longest time to wait, in seconds."""
-    kind: dict[str, Any] = {"type": Seconds(is_wait, A_WAIT), "metavar": "SECONDS"}
+    kind: dict[str, Any] = {"type": Seconds(is_valid_wait, VALID_WAIT), "metavar": "SECONDS"}
     return click.option("--timeout", default=default, show_default=True, help=says, **kind)
 
 
@@ -171,7 +171,7 @@ class Duration(click.ParamType[float]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the seconds, or fail."""
-        seconds = seconds_of(str(value))
+        seconds = parse_duration(str(value))
         if seconds is None:
             self.fail(f"{value!r} is not a duration, such as 90, 0.8s, 5m or 1h30m", param, ctx)
         return seconds

@@ -15,7 +15,7 @@ from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.messages import SmsRequest
-from sandbox_sim.records.transactions import STATUS_OF, Choice, Payment, Status, TransactionRecord
+from sandbox_sim.records.transactions import Choice, Payment, Status, TransactionRecord
 from sandbox_sim.sms import sandbox_rules, sms_encoding
 from sandbox_sim.sms.sms import SmsOperations
 from sandbox_sim.values import msisdn

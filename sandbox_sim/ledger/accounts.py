@@ -40,13 +40,15 @@ class Accounts:
             balance = Balance(opening.amount, ZERO, now)
         return balance
 
-    async def reported(self, unit: Unit, service_id: int, wallet: Wallet, now: datetime) -> Decimal:
+    async def reported_balance(
+        self, unit: Unit, service_id: int, wallet: Wallet, now: datetime
+    ) -> Decimal:
         """The balance that `get_account_balance` shows and that a payment must not exceed."""
         if not self.live:
             return fixed_balance(service_id, wallet)
         return (await self.balance(unit, service_id, wallet, now)).available
 
-    def checked(self, operation: Operation, *, is_refund: bool = False) -> Wallet | None:
+    def wallet_to_check(self, operation: Operation, *, is_refund: bool = False) -> Wallet | None:
         """The wallet that must cover what an operation spends; None if no balance is checked.
 
         With fixed balances only payouts are checked, and refunds, which are payouts out of the
@@ -54,43 +56,44 @@ class Accounts:
         """
         if is_refund:
             return Wallet.COLLECTION
-        checks = self.live or operation is _PAYOUT
-        return operation.row.spends if checks else None
+        return operation.row.spends if self.live or operation is _PAYOUT else None
 
-    async def move(self, unit: Unit, transaction: TransactionRecord) -> None:
+    async def post(self, unit: Unit, transaction: TransactionRecord) -> None:
         """Post what the transaction moves in its present status; nothing if balances are fixed."""
-        moved = movements.of_transaction(transaction) if self.live else None
-        wallet = None if moved is None else moved.account
-        if moved is None or wallet is None or wallet.wallet is None:
+        transfer = movements.of_transaction(transaction) if self.live else None
+        account = None if transfer is None else transfer.account
+        if transfer is None or account is None or account.wallet is None:
             return
-        await self.balance(unit, transaction.service_id, wallet.wallet, moved.at)
-        await unit.add_transfer(moved)
+        await self.balance(unit, transaction.service_id, account.wallet, transfer.at)
+        await unit.add_transfer(transfer)
 
     async def charge(
         self, unit: Unit, service_id: int, units: int, subject: str, now: datetime
     ) -> int | None:
         """Take SMS units; returns how many are left, or None if there are too few to take."""
         balance = await self.balance(unit, service_id, Wallet.SMS, now)
-        left = int(balance.available) - units
-        if left < 0:
+        remaining = int(balance.available) - units
+        if remaining < 0:
             return None
-        await self._post(unit, Reason.CHARGE, service_id, units, subject, now)
-        return left
+        await self._post_units(unit, Reason.CHARGE, service_id, units, subject, now)
+        return remaining
 
     async def topup(self, unit: Unit, service_id: int, units: int, now: datetime) -> int:
         """Add SMS units; returns how many the service then has."""
         balance = await self.balance(unit, service_id, Wallet.SMS, now)
-        await self._post(unit, Reason.TOPUP, service_id, units, "", now)
+        await self._post_units(unit, Reason.TOPUP, service_id, units, "", now)
         return int(balance.available) + units
 
     async def refund(
         self, unit: Unit, service_id: int, units: int, subject: str, now: datetime
     ) -> None:
         """Give SMS units back."""
-        await self._post(unit, Reason.REFUND, service_id, units, subject, now)
+        await self._post_units(unit, Reason.REFUND, service_id, units, subject, now)
 
     @staticmethod
-    async def _post(
+    async def _post_units(
         unit: Unit, reason: Reason, service_id: int, units: int, subject: str, now: datetime
     ) -> None:
-        await unit.add_transfer(movements.units(reason, _SANDBOX, service_id, units, subject, now))
+        await unit.add_transfer(
+            movements.sms_units(reason, _SANDBOX, service_id, units, subject, now)
+        )

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from sandbox_sim.ledger.accounts import Accounts
 from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.records.ledger import (
-    BY_HAND,
-    MOVES,
+    MANUAL_REASONS,
+    MOVING_KINDS,
     WALLET,
     ZERO,
     Account,
@@ -23,8 +23,8 @@ from sandbox_sim.records.ledger import (
     LedgerQuery,
     TransferKind,
     add,
+    ending_problem,
     subtract,
-    why_it_cannot_end,
 )
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
@@ -49,36 +49,37 @@ class Audit:
         self._open: dict[Account, Decimal] = defaultdict(lambda: ZERO)
         # What posts or voids a pending transfer that is still to be read, by its number.
         self._ends: dict[int, list[LedgerLine]] = {}
-        self._found: list[Violation] = []
+        self._violations: list[Violation] = []
 
     def add(self, lines: Iterable[LedgerLine]) -> None:
         """Count these transfers, each older than the one before."""
         for line in lines:
             self.lines += 1
-            found = line.transfer
-            if found.reason in BY_HAND and not (line.manual and line.manual.by and line.manual.why):
-                detail = f"transfer {line.number} has no name or no reason"
-                self._found.append(Violation("a manual entry has a name and a reason", detail))
-            if found.kind in MOVES:
-                self._moved[found.debit] = subtract(self._moved[found.debit], found.amount)
-                self._moved[found.credit] = add(self._moved[found.credit], found.amount)
-            if found.pending is not None:
-                self._ends.setdefault(found.pending, []).append(line)
-            elif found.kind is TransferKind.PENDING:
-                self._end(line, self._ends.pop(line.number, []))
+            number, transfer, entry = line
+            if transfer.reason in MANUAL_REASONS and not (entry and entry.by and entry.why):
+                detail = f"transfer {number} has no name or no reason"
+                self._violations.append(Violation("a manual entry has a name and a reason", detail))
+            debit, credit, amount = transfer[:3]
+            if transfer.kind in MOVING_KINDS:
+                self._moved[debit] = subtract(self._moved[debit], amount)
+                self._moved[credit] = add(self._moved[credit], amount)
+            if transfer.pending is not None:
+                self._ends.setdefault(transfer.pending, []).append(line)
+            elif transfer.kind is TransferKind.PENDING:
+                self._check_ends(line, self._ends.pop(number, []))
 
-    def _end(self, pending: LedgerLine, ends: list[LedgerLine]) -> None:
-        begun = pending.transfer
+    def _check_ends(self, pending: LedgerLine, ends: list[LedgerLine]) -> None:
+        transfer = pending.transfer
         if not ends:
-            self._open[begun.debit] = add(self._open[begun.debit], begun.amount)
+            self._open[transfer.debit] = add(self._open[transfer.debit], transfer.amount)
         if len(ends) > 1:
             detail = f"transfer {pending.number} ended {len(ends)} times"
-            self._found.append(Violation("a pending transfer ends once", detail))
+            self._violations.append(Violation("a pending transfer ends once", detail))
         for number, end, _ in ends:
-            problem = why_it_cannot_end(begun, end)
+            problem = ending_problem(transfer, end)
             if problem:
                 detail = f"transfer {number} ends {pending.number}: {problem}"
-                self._found.append(Violation("at most what was pending is posted", detail))
+                self._violations.append(Violation("at most what was pending is posted", detail))
 
     def violations(
         self, balances: Mapping[Account, Balance], sums: Mapping[Account, Decimal]
@@ -87,33 +88,33 @@ class Audit:
 
         balances: of every wallet. sums: of every account of the gateway in mode P.
         """
-        has = {**{account: each.amount for account, each in balances.items()}, **sums}
+        amounts = {**{account: each.amount for account, each in balances.items()}, **sums}
         pending = {account: each.pending for account, each in balances.items()}
         return (
-            *self._found,
-            *self._without_beginning(),
+            *self._violations,
+            *self._missing_pending_transfers(),
             *_overdrawn(balances),
-            *_differing("a balance is the sum of its transfers", has, self._moved),
-            *_differing("what is pending is the sum of open transfers", pending, self._open),
+            *_wrong_sums("a balance is the sum of its transfers", amounts, self._moved),
+            *_wrong_sums("what is pending is the sum of open transfers", pending, self._open),
         )
 
-    def _without_beginning(self) -> Iterator[Violation]:
+    def _missing_pending_transfers(self) -> Iterator[Violation]:
         for number, ends in self._ends.items():
             detail = f"transfer {ends[0].number} ends {number}, which does not exist"
             yield Violation("a transfer ends a pending transfer", detail)
 
 
-def _differing(
-    rule: str, kept: Mapping[Account, Decimal], summed: Mapping[Account, Decimal]
+def _wrong_sums(
+    rule: str, saved: Mapping[Account, Decimal], summed: Mapping[Account, Decimal]
 ) -> Iterator[Violation]:
     """The accounts whose saved balance differs from the sum of their transfers.
 
     Accounts of the gateway in mode S have no saved balance.
     """
-    for account in sorted(kept.keys() | summed.keys()):
-        is_kept = account.kind is WALLET or account.is_live
-        amount, total = kept.get(account, ZERO), summed.get(account, ZERO)
-        if is_kept and amount != total:
+    for account in sorted(saved.keys() | summed.keys()):
+        is_saved = account.kind is WALLET or account.is_live
+        amount, total = saved.get(account, ZERO), summed.get(account, ZERO)
+        if is_saved and amount != total:
             yield Violation(rule, f"{_name(account)} has {amount} and its transfers sum to {total}")
 
 
@@ -128,9 +129,9 @@ def _name(account: Account) -> str:
 
 
 # One unit of work reads this many lines, so that payments do not wait for an audit.
-AT_ONCE: Final = 5_000
+PAGE_SIZE: Final = 5_000
 
-_ORDER = {wallet: place for place, wallet in enumerate(Wallet)}
+_WALLET_PLACES = {wallet: place for place, wallet in enumerate(Wallet)}
 
 
 log = logging.getLogger("sandbox_sim.ledger")
@@ -192,23 +193,25 @@ class Ledger:
 
         async def work(unit: Unit) -> Balances:
             wallets = await unit.balances(mode, service_id)
-            ordered = sorted(wallets.items(), key=_place)
             sums = await unit.live_sums() if ours else {}
-            return Balances(dict(ordered), dict(sorted(sums.items(), key=lambda each: each[0])))
+            return Balances(
+                {account: wallets[account] for account in sorted(wallets, key=_wallet_order)},
+                {account: sums[account] for account in sorted(sums)},
+            )
 
         return await self._store.run(work)
 
     async def audit(self) -> AuditResult:
         """Check every rule of the ledger over all services; log each violation."""
         audit = Audit()
-        wallets, sums, lines = await self._store.run(_begin)
+        wallets, sums, lines = await self._store.run(_read_first_page)
         # Transfers never change, and newer ones have larger numbers, so the lines that are read
         # later still belong to these balances.
         while True:
             audit.add(lines)
-            if len(lines) < AT_ONCE:
+            if len(lines) < PAGE_SIZE:
                 break
-            query = LedgerQuery(after=lines[-1].number, limit=AT_ONCE)
+            query = LedgerQuery(after=lines[-1].number, limit=PAGE_SIZE)
             lines = (await self.page(query)).lines
         violations = audit.violations(wallets, sums)
         for violation in violations:
@@ -216,15 +219,14 @@ class Ledger:
         return AuditResult(violations, audit.lines)
 
 
-async def _begin(
+async def _read_first_page(
     unit: Unit,
 ) -> tuple[Mapping[Account, Balance], Mapping[Account, Decimal], Sequence[LedgerLine]]:
     await unit.read_one_moment()
     balances, sums = await unit.balances(None, None), await unit.live_sums()
-    return balances, sums, await unit.ledger_page(LedgerQuery(limit=AT_ONCE))
+    return balances, sums, await unit.ledger_page(LedgerQuery(limit=PAGE_SIZE))
 
 
-def _place(balance: tuple[Account, Balance]) -> tuple[int, ServiceMode, int, str]:
-    account = balance[0]
-    wallet = 0 if account.wallet is None else _ORDER[account.wallet]
+def _wallet_order(account: Account) -> tuple[int, ServiceMode, int, str]:
+    wallet = 0 if account.wallet is None else _WALLET_PLACES[account.wallet]
     return account.service_id, account.mode, wallet, account.asset

@@ -15,15 +15,15 @@ from typing import Final
 from sandbox_sim.records.attempts import Attempt
 from sandbox_sim.records.ledger import (
     ASSET_OF_WALLET,
-    MOVES,
+    MOVING_KINDS,
     AccountKind,
     BadTransfer,
     LedgerLine,
     Reason,
     Transfer,
     TransferKind,
+    make_transfer,
     our_account,
-    transfer,
     wallet_of,
 )
 from sandbox_sim.records.reports import Outcome
@@ -67,7 +67,7 @@ _SANDBOX: Final = ServiceMode.SANDBOX
 
 _LIVE: Final = ServiceMode.PRODUCTION
 
-_BY_SUCCESS: Final = frozenset({Reason.COLLECTED, Reason.DEPOSITED, Reason.SPENT})
+_SUCCESS_REASONS: Final = frozenset({Reason.COLLECTED, Reason.DEPOSITED, Reason.SPENT})
 
 _RECEIVED: Final = {Wallet.COLLECTION: Reason.COLLECTED, Wallet.PAYOUT: Reason.DEPOSITED}
 
@@ -82,7 +82,7 @@ def opening(service_id: int, wallet: Wallet, sms_initial_units: int, at: datetim
     else:
         amount = fixed_balance(service_id, wallet)
     account = wallet_of(_SANDBOX, service_id, wallet)
-    return transfer(Reason.OPENING, account, amount, "", at)
+    return make_transfer(Reason.OPENING, account, amount, "", at)
 
 
 def of_transaction(transaction: TransactionRecord) -> Transfer | None:
@@ -99,10 +99,10 @@ def of_transaction(transaction: TransactionRecord) -> Transfer | None:
         return None
     account = wallet_of(_SANDBOX, transaction.service_id, wallet)
     at = transaction.decided_at or transaction.initiated_at
-    return transfer(reason, account, payment.amount, transaction.network_transaction_id, at)
+    return make_transfer(reason, account, payment.amount, transaction.network_transaction_id, at)
 
 
-def units(
+def sms_units(
     reason: Reason, mode: ServiceMode, service_id: int, count: int, subject: str, at: datetime
 ) -> Transfer:
     """The transfer of SMS units that are charged for a send, given back or added.
@@ -110,7 +110,7 @@ def units(
     subject: the processing_id or the batch_id of a send.
     """
     account = wallet_of(mode, service_id, Wallet.SMS)
-    return transfer(reason, account, Decimal(count), subject, at)
+    return make_transfer(reason, account, Decimal(count), subject, at)
 
 
 def topup(service_id: int, wallet: Wallet, count: int, at: datetime) -> Transfer:
@@ -122,7 +122,7 @@ def topup(service_id: int, wallet: Wallet, count: int, at: datetime) -> Transfer
     account = wallet_of(_LIVE, service_id, wallet)
     if wallet not in ASSET_OF_WALLET:
         raise BadTransfer(f"{account} holds money: use a deposit instead of a top-up")
-    return transfer(Reason.TOPUP, account, Decimal(count), "", at)
+    return make_transfer(Reason.TOPUP, account, Decimal(count), "", at)
 
 
 def spending(attempt: Attempt) -> Transfer | None:
@@ -130,7 +130,7 @@ def spending(attempt: Attempt) -> Transfer | None:
     wallet = attempt.spends
     if wallet is None:
         return None
-    return _of_attempt(Reason.SPENT, attempt, wallet, attempt.created_at, TransferKind.PENDING)
+    return _live_transfer(Reason.SPENT, attempt, wallet, attempt.created_at, TransferKind.PENDING)
 
 
 def received(attempt: Attempt, at: datetime) -> Transfer | None:
@@ -138,10 +138,10 @@ def received(attempt: Attempt, at: datetime) -> Transfer | None:
     wallet = attempt.operation.row.fills
     if wallet is None:
         return None
-    return _of_attempt(_RECEIVED[wallet], attempt, wallet, at)
+    return _live_transfer(_RECEIVED[wallet], attempt, wallet, at)
 
 
-def wallet_it_moves(attempt: Attempt) -> Wallet:
+def affected_wallet(attempt: Attempt) -> Wallet:
     """The wallet of the service that an attempt takes from or adds to."""
     return attempt.spends or attempt.operation.row.fills or Wallet.SMS
 
@@ -154,13 +154,15 @@ def suspended(attempt: Attempt, at: datetime) -> Transfer | None:
     """
     if attempt.contradicted_by in {None, Outcome.PENDING}:
         return None
-    found = _of_attempt(Reason.SUSPENDED, attempt, wallet_it_moves(attempt), at)
+    transfer = _live_transfer(Reason.SUSPENDED, attempt, affected_wallet(attempt), at)
     # Money that comes in lowers clearing; money that goes out raises it. FAILED and REVERSED undo
     # either.
-    raises = (attempt.operation.row.fills is not None) is (
+    raises_clearing = (attempt.operation.row.fills is not None) is (
         attempt.contradicted_by is not Outcome.SUCCEEDED
     )
-    return found if raises else found._replace(debit=found.credit, credit=found.debit)
+    if raises_clearing:
+        return transfer
+    return transfer._replace(debit=transfer.credit, credit=transfer.debit)
 
 
 def reversals(lines: Iterable[LedgerLine], at: datetime) -> Sequence[Transfer]:
@@ -169,26 +171,19 @@ def reversals(lines: Iterable[LedgerLine], at: datetime) -> Sequence[Transfer]:
     lines: the ledger lines of the payment; a person may have posted a part of its amount.
     """
     return [
-        each.transfer._replace(
-            debit=each.transfer.credit,
-            credit=each.transfer.debit,
-            reason=Reason.REVERSED,
-            at=at,
-            kind=TransferKind.POSTED,
-            pending=None,
-        )
-        for each in lines
-        if each.transfer.reason in _BY_SUCCESS and each.transfer.kind in MOVES
+        Transfer(each.credit, each.debit, each.amount, Reason.REVERSED, each.subject, at)
+        for each in (line.transfer for line in lines)
+        if each.reason in _SUCCESS_REASONS and each.kind in MOVING_KINDS
     ]
 
 
-def uncovered(reversal: Transfer) -> Transfer:
-    """A reversal that its wallet cannot pay: suspense pays it until a person decides."""
+def from_suspense(reversal: Transfer) -> Transfer:
+    """The transfer for a reversal that its wallet cannot pay: suspense pays it instead."""
     debit = our_account(AccountKind.SUSPENSE, reversal.mode, reversal.debit.asset)
     return reversal._replace(debit=debit, reason=Reason.SUSPENDED)
 
 
-def _of_attempt(
+def _live_transfer(
     reason: Reason,
     attempt: Attempt,
     wallet: Wallet,
@@ -196,5 +191,5 @@ def _of_attempt(
     kind: TransferKind = TransferKind.POSTED,
 ) -> Transfer:
     account = wallet_of(_LIVE, attempt.service_id, wallet, attempt.currency)
-    subject, network = attempt.network_transaction_id, attempt.network
-    return transfer(reason, account, attempt.moved_amount, subject, at, network=network, kind=kind)
+    amount, subject = attempt.moved_amount, attempt.network_transaction_id
+    return make_transfer(reason, account, amount, subject, at, network=attempt.network, kind=kind)

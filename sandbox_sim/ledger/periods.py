@@ -17,9 +17,10 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from sandbox_sim.ledger.books import BadEntry, enter, line_of
+from sandbox_sim.ledger.books import BadEntry, add_manual_entry, find_line
 from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.records.ledger import (
+    NO_ENTRY,
     ZERO,
     Account,
     AccountKind,
@@ -45,9 +46,9 @@ _LIVE: Final = ServiceMode.PRODUCTION
 MERCHANTS: Final = "merchants"
 
 # One unit of work reads this many lines, so that payments do not wait for a statement.
-_AT_ONCE: Final = 500
+_PAGE_SIZE: Final = 500
 
-_MOST_PERIODS: Final = 100_000
+_MAX_PERIODS: Final = 100_000
 
 
 class StatementLine(NamedTuple):
@@ -93,7 +94,7 @@ class Periods:
         self._clock = clock
 
     async def close(
-        self, service_id: int, currency: str, until: datetime, signed: ManualEntry
+        self, service_id: int, currency: str, until: datetime, entry: ManualEntry
     ) -> Statement:
         """Pay out what was collected before a time, in one entry; returns the statement.
 
@@ -105,8 +106,8 @@ class Periods:
             raise BadEntry(f"until is {iso(until)}, and a period must end in the past", "until")
         wallet = wallet_of(_LIVE, service_id, Wallet.COLLECTION, currency)
         closings = await self._store.run(partial(_closings, wallet))
-        _check_after(closings, until)
-        lines = await self._lines(wallet, _end_of(closings), None)
+        _check_period_end(closings, until)
+        lines = await self._lines(wallet, _last_closed_number(closings), None)
         last = max((each.number for each in lines if each.transfer.at < until), default=0)
         in_period = [each for each in lines if each.number <= last]
         statement = await self._statement(wallet, closings, in_period)
@@ -117,10 +118,10 @@ class Periods:
                 f"{plain_decimal(total)} {currency}",
                 "until",
             )
-        out = our_account(AccountKind.CLEARING, _LIVE, currency, MERCHANTS)
-        paid = Transfer(wallet, out, total, Reason.CLOSED, "", now)
-        entry = signed._replace(closes=last, ends_at=until)
-        closing = await self._store.run(partial(_close, paid, entry, len(closings)))
+        clearing = our_account(AccountKind.CLEARING, _LIVE, currency, MERCHANTS)
+        payout = Transfer(wallet, clearing, total, Reason.CLOSED, "", now)
+        entry = entry._replace(closes=last, ends_at=until)
+        closing = await self._store.run(partial(_close, payout, entry, len(closings)))
         return statement._replace(until=until, closing=closing)
 
     async def statement(self, service_id: int, currency: str, period: int | None) -> Statement:
@@ -131,7 +132,7 @@ class Periods:
         wallet = wallet_of(_LIVE, service_id, Wallet.COLLECTION, currency)
         closings = await self._store.run(partial(_closings, wallet))
         if period is None:
-            lines = await self._lines(wallet, _end_of(closings), None)
+            lines = await self._lines(wallet, _last_closed_number(closings), None)
             return await self._statement(wallet, closings, lines)
         if period > len(closings):
             raise BadEntry(
@@ -139,11 +140,10 @@ class Periods:
                 "period you get the open one"
             )
         before, closing = closings[: period - 1], closings[period - 1]
-        signed = closing.manual
-        last = None if signed is None else signed.closes
-        lines = await self._lines(wallet, _end_of(before), last)
-        found = await self._statement(wallet, before, lines)
-        return found._replace(until=None if signed is None else signed.ends_at, closing=closing)
+        entry = closing.manual or NO_ENTRY
+        lines = await self._lines(wallet, _last_closed_number(before), entry.closes)
+        statement = await self._statement(wallet, before, lines)
+        return statement._replace(until=entry.ends_at, closing=closing)
 
     async def _lines(self, wallet: Account, start: int, last: int | None) -> Sequence[LedgerLine]:
         """The lines of a wallet after `start` up to `last`, oldest first, without closings."""
@@ -151,8 +151,8 @@ class Periods:
         after = None if last is None else last + 1
         while True:
             page = await self._store.run(partial(_page, wallet, after))
-            found += (each for each in page if each.number > start and _counts(each, wallet))
-            if len(page) < _AT_ONCE or page[-1].number <= start:
+            found += (each for each in page if each.number > start and _is_counted(each, wallet))
+            if len(page) < _PAGE_SIZE or page[-1].number <= start:
                 return found[::-1]
             after = page[-1].number
 
@@ -160,69 +160,72 @@ class Periods:
         self, wallet: Account, before: Sequence[LedgerLine], lines: Sequence[LedgerLine]
     ) -> Statement:
         found: list[StatementLine] = []
-        known = {each.number: each for each in lines}
-        for first in range(0, len(lines), _AT_ONCE):
-            some = lines[first : first + _AT_ONCE]
-            found += await self._store.run(partial(_with_amounts, wallet, some, known))
-        signed = before[-1].manual if before else None
-        since = None if signed is None else signed.ends_at
+        by_number = {each.number: each for each in lines}
+        for first in range(0, len(lines), _PAGE_SIZE):
+            page = lines[first : first + _PAGE_SIZE]
+            found += await self._store.run(partial(_statement_lines, wallet, page, by_number))
+        since = _last_entry(before).ends_at
         return Statement(wallet, len(before) + 1, since, None, None, found)
 
 
-def _check_after(closings: Sequence[LedgerLine], until: datetime) -> None:
-    signed = closings[-1].manual if closings else None
-    if signed is not None and signed.ends_at is not None and until <= signed.ends_at:
+def _last_entry(closings: Sequence[LedgerLine]) -> ManualEntry:
+    """The manual entry of the last closing; `NO_ENTRY` if there is no closing."""
+    return (closings[-1].manual if closings else None) or NO_ENTRY
+
+
+def _check_period_end(closings: Sequence[LedgerLine], until: datetime) -> None:
+    closed_until = _last_entry(closings).ends_at
+    if closed_until is not None and until <= closed_until:
         raise BadEntry(
-            f"everything before {iso(signed.ends_at)} is closed, in period {len(closings)}: the "
-            "next period ends after that",
+            f"everything before {iso(closed_until)} is closed, in period {len(closings)}: the next "
+            "period ends after that",
             "until",
         )
 
 
-def _end_of(closings: Sequence[LedgerLine]) -> int:
+def _last_closed_number(closings: Sequence[LedgerLine]) -> int:
     """The number of the last line in a closed period; 0 if there is no closed period."""
-    signed = closings[-1].manual if closings else None
-    return 0 if signed is None else signed.closes or 0
+    return _last_entry(closings).closes or 0
 
 
-def _counts(line: LedgerLine, wallet: Account) -> bool:
-    moved = line.transfer
-    return wallet in {moved.debit, moved.credit} and moved.reason is not Reason.CLOSED
+def _is_counted(line: LedgerLine, wallet: Account) -> bool:
+    transfer = line.transfer
+    return wallet in {transfer.debit, transfer.credit} and transfer.reason is not Reason.CLOSED
 
 
-def _of_wallet(wallet: Account, **filters: Any) -> LedgerQuery:
+def _wallet_query(wallet: Account, **filters: Any) -> LedgerQuery:
     service_id, account = wallet.service_id, wallet.wallet
     return LedgerQuery(service_id=service_id, account=account, mode=_LIVE, **filters)
 
 
 async def _page(wallet: Account, after: int | None, unit: Unit) -> Sequence[LedgerLine]:
-    return await unit.ledger_page(_of_wallet(wallet, after=after, limit=_AT_ONCE))
+    return await unit.ledger_page(_wallet_query(wallet, after=after, limit=_PAGE_SIZE))
 
 
 async def _closings(wallet: Account, unit: Unit) -> Sequence[LedgerLine]:
     """The entries that closed periods of a wallet, oldest first."""
-    found = await unit.ledger_page(_of_wallet(wallet, reason=Reason.CLOSED, limit=_MOST_PERIODS))
+    found = await unit.ledger_page(_wallet_query(wallet, reason=Reason.CLOSED, limit=_MAX_PERIODS))
     return [each for each in reversed(found) if each.transfer.debit == wallet]
 
 
-async def _close(paid: Transfer, entry: ManualEntry, closed_before: int, unit: Unit) -> LedgerLine:
-    """Enter the closing. Raises `BadEntry` if a period was closed since the lines were read."""
-    await unit.balance(paid.debit)  # locks the wallet
-    if len(await _closings(paid.debit, unit)) != closed_before:
+async def _close(payout: Transfer, entry: ManualEntry, closed: int, unit: Unit) -> LedgerLine:
+    """Add the closing entry. Raises `BadEntry` if there are more closed periods than `closed`."""
+    await unit.balance(payout.debit)  # locks the wallet
+    if len(await _closings(payout.debit, unit)) != closed:
         raise BadEntry("another period was closed just now: look at its statement first")
-    return await enter(unit, paid, entry)
+    return await add_manual_entry(unit, payout, entry)
 
 
-async def _with_amounts(
+async def _statement_lines(
     wallet: Account,
     lines: Sequence[LedgerLine],
-    known: Mapping[int, LedgerLine],
+    by_number: Mapping[int, LedgerLine],
     unit: Unit,
 ) -> Sequence[StatementLine]:
     """The lines of a statement; those that change nothing are left out."""
     found = []
     for line in lines:
-        amount = await _made_available(unit, wallet, line, known)
+        amount = await _available_change(unit, wallet, line, by_number)
         if amount:
             attempts = await unit.attempts_of(line.transfer.subject)
             transaction_id = attempts[-1].transaction_id if attempts else ""
@@ -230,16 +233,16 @@ async def _with_amounts(
     return found
 
 
-async def _made_available(
-    unit: Unit, wallet: Account, line: LedgerLine, known: Mapping[int, LedgerLine]
+async def _available_change(
+    unit: Unit, wallet: Account, line: LedgerLine, by_number: Mapping[int, LedgerLine]
 ) -> Decimal:
     """By how much a line changes the available balance of a wallet."""
-    moved = line.transfer
-    match moved.kind:
+    transfer, amount = line.transfer, line.transfer.amount
+    match transfer.kind:
         case TransferKind.VOID:
-            return moved.amount
+            return amount
         case TransferKind.POST:
-            number = moved.pending or 0
-            begun = known.get(number) or await line_of(unit, number)
-            return ZERO if begun is None else subtract(begun.transfer.amount, moved.amount)
-    return moved.amount if moved.credit == wallet else moved.amount.copy_negate()
+            number = transfer.pending or 0
+            pending = by_number.get(number) or await find_line(unit, number)
+            return ZERO if pending is None else subtract(pending.transfer.amount, amount)
+    return amount if transfer.credit == wallet else amount.copy_negate()

@@ -7,7 +7,7 @@ from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.payments.sandbox_rules import card_refusal
 from sandbox_sim.payments.settlement import Settlement
 from sandbox_sim.ports import Clock, Store, Unit
-from sandbox_sim.records.transactions import STATUS_OF, CardPage, Choice, Status, TransactionRecord
+from sandbox_sim.records.transactions import CardPage, Choice, Status, TransactionRecord
 
 
 class HostedPage(NamedTuple):

@@ -50,7 +50,7 @@ class Queries:
             now = self._clock.now()
             return {
                 f"{wallet}_balance": balance_number(
-                    await self._accounts.reported(unit, service_id, wallet, now)
+                    await self._accounts.reported_balance(unit, service_id, wallet, now)
                 )
                 for wallet in Wallet
             }

@@ -22,7 +22,7 @@ from sandbox_sim.ports import (
     Store,
     Unit,
 )
-from sandbox_sim.records.ledger import MOVES, ZERO, LedgerQuery, Reason, add, subtract
+from sandbox_sim.records.ledger import MOVING_KINDS, ZERO, LedgerQuery, Reason, add, subtract
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import (
     Payment,
@@ -207,7 +207,7 @@ async def _collected_amount(unit: Unit, collection: TransactionRecord) -> Decima
     )
     total = ZERO
     for line in await unit.ledger_page(query):
-        if line.transfer.kind in MOVES:
+        if line.transfer.kind in MOVING_KINDS:
             total = add(total, line.transfer.amount)
     return total
 

@@ -38,7 +38,7 @@ class Settlement:
         """
         await unit.add_transaction(transaction)
         if self.accounts.live:
-            await self.accounts.move(unit, transaction)
+            await self.accounts.post(unit, transaction)
         override = transaction.override
         if (
             override is not None
@@ -54,7 +54,7 @@ class Settlement:
 
     async def decline(self, unit: Unit, transaction: TransactionRecord) -> None:
         """Save a new transaction as failed: a simulated decline, without a callback (D16)."""
-        await unit.add_transaction(transaction.moved(Status.FAILED, transaction.initiated_at))
+        await unit.add_transaction(transaction.with_status(Status.FAILED, transaction.initiated_at))
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
         """Handle a `SETTLE` job: end a transaction with success or as its override says (D16, D31).
@@ -82,7 +82,7 @@ class Settlement:
         decided = transaction.moved(status, now)
         # From now on the callback keeps the secret part of its address.
         await unit.save_transaction(decided._replace(callback_target=None))
-        await self.accounts.move(unit, decided)
+        await self.accounts.post(unit, decided)
         if notify and decided.refund_of is None:
             await self._add_callback(unit, decided, now)
         return decided

@@ -193,7 +193,7 @@ class SandboxProcessor:
         spends = payment.operation.row.spends is not None
         account = self.accounts.checked(payment.operation, is_refund=is_refund) if spends else None
         if account is not None:
-            available = await self.accounts.reported(unit, payment.service_id, account, at)
+            available = await self.accounts.reported_balance(unit, payment.service_id, account, at)
             facts = facts._replace(available=available)
         return decide(payment, behaviour, facts)
 

@@ -34,8 +34,8 @@ from sandbox_sim.records.attempts import LONGEST_PAUSE, Attempt
 from sandbox_sim.records.exchanges import Exchange, NotificationTrust, RawNotification, Scrubber
 from sandbox_sim.records.ledger import SMS_UNITS
 from sandbox_sim.records.reports import (
+    EMPTY_ECHO,
     NOTHING_PROMISED,
-    SAYS_NOTHING,
     AlwaysSent,
     Echo,
     Outcome,
@@ -211,7 +211,7 @@ class SubmitResult:
     reason: str = ""
     network_id: str = ""
     redirect_url: str = ""
-    echo: Echo = SAYS_NOTHING
+    echo: Echo = EMPTY_ECHO
     cancelled: bool = False
     network_fault: bool = False
 
@@ -263,7 +263,7 @@ class StatusResult:
     found: bool = True
     reason: str = ""
     network_id: str = ""
-    echo: Echo = SAYS_NOTHING
+    echo: Echo = EMPTY_ECHO
     cancelled: bool = False
     retry_after: timedelta | None = None
 
@@ -303,7 +303,7 @@ class Notification:
     reference: str = ""
     network_id: str = ""
     part_id: str = ""
-    echo: Echo = SAYS_NOTHING
+    echo: Echo = EMPTY_ECHO
     cancelled: bool = False
     reason: str = ""
 
@@ -345,7 +345,7 @@ def _clean(result: SubmitResult | StatusResult | Notification) -> None:
     echo = result.echo
     if echo.reference or echo.currency:
         reference, currency = (
-            None if text is None else peer_input.identifier(text)
+            None if text is None else peer_input.clean_identifier(text)
             for text in (echo.reference, echo.currency)
         )
         object.__setattr__(result, "echo", echo._replace(reference=reference, currency=currency))

@@ -23,7 +23,7 @@ class StoreInUse(StoreError):
 class DataRefused(StoreError):
     """The store cannot hold one of the values, so the same unit would fail again.
 
-    Callers do not wait as they do for an unavailable store; jobs obey `Job.put_off`.
+    Callers do not wait as they do for an unavailable store; jobs obey `Job.rescheduled`.
     """
 
 

@@ -10,16 +10,16 @@ from enum import StrEnum
 from typing import Protocol
 
 from sandbox_sim.ports.clock import ClockState
-from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision
+from sandbox_sim.records.attempts import Attempt, AttemptQuery, StoredDecision
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import CallbackRecord
 from sandbox_sim.records.exchanges import (
     Exchange,
-    KeptNotification,
     MessagePart,
     NotificationQuery,
     NotificationState,
     RawNotification,
+    StoredNotification,
 )
 from sandbox_sim.records.inbox import InboxMessage
 from sandbox_sim.records.jobs import Job
@@ -365,10 +365,10 @@ class Unit(Protocol):
         without those that a person has settled.
         """
 
-    async def add_decision(self, decision: KeptDecision) -> None:
+    async def add_decision(self, decision: StoredDecision) -> None:
         """Add what a person decided; it is never changed."""
 
-    async def decisions_of(self, attempt_id: str) -> Sequence[KeptDecision]:
+    async def decisions_of(self, attempt_id: str) -> Sequence[StoredDecision]:
         """What people decided about an attempt, oldest first. Does not lock."""
 
     # Raw notifications, scrubbed exchanges, and the parts of messages.
@@ -378,13 +378,13 @@ class Unit(Protocol):
     async def add_raw_notification(self, raw: RawNotification) -> int:
         """Store a notification as it came; returns its number, above 0."""
 
-    async def raw_notification(self, number: int) -> KeptNotification | None:
+    async def raw_notification(self, number: int) -> StoredNotification | None:
         """The notification with this number. Does not lock: its job has one owner."""
 
     async def save_raw_notification(self, kept: KeptNotification) -> None:
         """Replace a notification that this unit read."""
 
-    async def list_notifications(self, query: NotificationQuery) -> Sequence[KeptNotification]:
+    async def list_notifications(self, query: NotificationQuery) -> Sequence[StoredNotification]:
         """A page of the notifications, newest first. Does not lock."""
 
     async def count_notifications(self) -> Mapping[tuple[str, NotificationState], int]:
@@ -392,7 +392,7 @@ class Unit(Protocol):
 
     async def notifications_with_secrets(
         self, unmatched_before: datetime, limit: int
-    ) -> Sequence[KeptNotification]:
+    ) -> Sequence[StoredNotification]:
         """Notifications that are finished and not scrubbed yet. Does not lock.
 
         unmatched_before: one without an attempt is finished if it came before this time.

@@ -143,7 +143,7 @@ def waiting_reasons(attempt: Attempt, schedule: PollingSchedule, now: datetime) 
         found.append(f"{'reversal' if uncovered else 'contradiction'}: {attempt.contradiction}")
     if attempt.mismatch:
         found.append(f"mismatch: {attempt.mismatch}")
-    if attempt.is_open and schedule.given_up(attempt.created_at, now):
+    if attempt.is_open and schedule.is_given_up(attempt.created_at, now):
         after_s = format(schedule.give_up_after.total_seconds(), "g")
         found.append(f"no outcome: network {attempt.network} has not decided within {after_s} s")
     return found

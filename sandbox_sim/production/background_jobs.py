@@ -1,9 +1,9 @@
 """Runs claimed jobs that wait for something outside the store, each in a task of its own.
 
 The work finishes its job in the unit of work that saves the result. If the store is unavailable,
-the work is done again from the beginning, so it must be safe to repeat. Work that raises is put off
-by the policy of `Job.put_off`; the number of failures is saved with the job. If the process dies,
-the claim runs out and another server does the work.
+the work is done again from the beginning, so it must be safe to repeat. Work that raises is tried
+again by the policy of `Job.rescheduled`; the number of failures is saved with the job. If the
+process dies, the claim runs out and another server does the work.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class BackgroundJobs:
     """Runs the work of jobs of one kind.
 
     give_up: ends a job that failed so often that it is listed, in the unit that deletes it; gets
-    the name of the exception. None: such a job is tried again, by `Job.put_off`.
+    the name of the exception. None: such a job is tried again, by `Job.rescheduled`.
     """
 
     store: Store

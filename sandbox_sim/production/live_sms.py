@@ -32,7 +32,7 @@ from sandbox_sim.production.outcome_recorder import (
 from sandbox_sim.production.registry import ConfiguredNetwork, Networks
 from sandbox_sim.records.attempts import Attempt, Change
 from sandbox_sim.records.jobs import Job, JobKind
-from sandbox_sim.records.ledger import SMS_UNITS, Overdrawn, Reason, unopened, wallet_of
+from sandbox_sim.records.ledger import SMS_UNITS, Overdrawn, Reason, empty_balance, wallet_of
 from sandbox_sim.records.messages import HistoryQuery, Message, SmsRequest
 from sandbox_sim.records.reports import NEVER_TAKEN, Outcome
 from sandbox_sim.sms import sandbox_rules, sms, sms_encoding
@@ -110,7 +110,7 @@ class LiveSms:
         """`sms/balance`."""
         account = wallet_of(ServiceMode.PRODUCTION, service_id, Wallet.SMS)
         found = await self.store.run(lambda unit: unit.balance(account))
-        balance = found or unopened(self.clock.now())
+        balance = found or empty_balance(self.clock.now())
         return sms.balance_reply(service_id, int(balance.available), balance.updated_at, _RULE)
 
     async def _accept(

@@ -18,7 +18,7 @@ from sandbox_sim.production.decisions import (
 from sandbox_sim.production.outcome_recorder import OutcomeRecorder
 from sandbox_sim.production.registry import Networks
 from sandbox_sim.production.status_asking import StatusAsking
-from sandbox_sim.records.attempts import Attempt, Change, Judgement, KeptDecision, undecided
+from sandbox_sim.records.attempts import Attempt, Change, Judgement, StoredDecision, find_undecided
 from sandbox_sim.records.reports import Outcome, status_of
 from sandbox_sim.records.transactions import Status, TransactionRecord
 

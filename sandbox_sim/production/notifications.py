@@ -30,24 +30,24 @@ from sandbox_sim.records.exchanges import (
     EVENT,
     KEPT_UNMATCHED,
     Exchange,
-    KeptNotification,
     MessagePart,
+    NotificationEffect,
     NotificationQuery,
     NotificationState,
     NotificationView,
     RawNotification,
     Scrubber,
-    Standing,
-    exchange_of,
-    next_match,
+    StoredNotification,
+    message_outcome,
+    next_match_at,
+    notification_effect,
+    notification_exchange,
     shown,
-    standing,
-    together,
 )
-from sandbox_sim.records.jobs import LISTED_FROM, Job, JobKind
+from sandbox_sim.records.jobs import LISTED_AFTER, Job, JobKind
 from sandbox_sim.records.journal import NO_SERVICE
 from sandbox_sim.records.reports import FINAL, Outcome
-from sandbox_sim.values.peer_input import identifier
+from sandbox_sim.values.peer_input import clean_identifier
 from sandbox_sim.values.rate_limit import Buckets, RateLimit
 
 # A real network sends hints only about attempts that it got from us.
@@ -84,7 +84,7 @@ log = logging.getLogger("sandbox_sim.networks")
 class _Parsed(NamedTuple):
     """What a notification may do, its content, and what is wrong with it, in words."""
 
-    standing: Standing
+    effect: NotificationEffect
     notifications: Sequence[Notification] = ()
     note: str = ""
 
@@ -141,9 +141,9 @@ class NetworkNotifications:
 
         Returns 0 if it should be acknowledged, else the seconds after which it may come again.
         """
-        if self._standing(raw) is not Standing.COUNTS:
+        if self._standing(raw) is not NotificationEffect.COUNTS:
             now = self.clock.monotonic()
-            wait = self._without_attempt.wait(raw.network, now)
+            wait = self._without_attempt.wait_time(raw.network, now)
             if wait:
                 self._count_dropped(raw.network)
                 return wait
@@ -221,13 +221,13 @@ class NetworkNotifications:
         attempt = await self._record(unit, raw, notification, raw.received_at)
         if attempt is not None:
             scrubber = self._scrubber(network)
-            await unit.add_exchanges([exchange_of(raw, attempt.id, scrubber)])
+            await unit.add_exchanges([notification_exchange(raw, attempt.id, scrubber)])
             return
         if notification.part_id:
             await self._save_raw(raw, PART_DELAY, unit)
             return
         number = await unit.add_raw_notification(raw)
-        unmatched = KeptNotification(number, raw, NotificationState.UNMATCHED, 1)
+        unmatched = StoredNotification(number, raw, NotificationState.UNMATCHED, 1)
         await self._save_done(unit, unmatched._replace(note="it belongs to no attempt"))
         log.warning("a notification of network %s belongs to no attempt", network)
 
@@ -254,7 +254,7 @@ class NetworkNotifications:
             await self._save_done(unit, kept)
         return len(found)
 
-    async def _save_done(self, unit: Unit, kept: KeptNotification) -> None:
+    async def _save_done(self, unit: Unit, kept: StoredNotification) -> None:
         """Save a finished notification, scrubbed."""
         scrubber = self._scrubber(kept.raw.network)
         await unit.save_raw_notification(kept.without_secrets(scrubber))
@@ -267,7 +267,7 @@ class NetworkNotifications:
         """Mark a notification that could not be read or applied as failed, for people."""
         kept = await unit.raw_notification(int(job.subject))
         if kept is not None:
-            note = f"reading it failed {LISTED_FROM} times ({problem}); the log has the traceback"
+            note = f"reading it failed {LISTED_AFTER} times ({problem}); the log has the traceback"
             failed = kept._replace(state=NotificationState.FAILED, note=note)
             await self._save_done(unit, failed)
 
@@ -306,8 +306,8 @@ class NetworkNotifications:
                 return _Parsed(Standing.REFUSED, note=note)
             return _Parsed(verdict, [by_address], note)
 
-    def _standing(self, raw: RawNotification) -> Standing:
-        """The standing of a notification: whether it counts, is a hint, or is refused."""
+    def _standing(self, raw: RawNotification) -> NotificationEffect:
+        """The effect of a notification: whether it counts, is a hint, or is refused."""
         network = self.networks.by_name[raw.network].network
         verified = False
         try:
@@ -317,7 +317,7 @@ class NetworkNotifications:
                 text = "%d notifications of network %s or another one could not be verified: %s"
                 log.warning(text, count, raw.network, type(error).__name__)
         can = network.capabilities
-        return standing(can.trust, verified=verified, has_status=can.has_status)
+        return notification_effect(can.trust, verified=verified, has_status=can.has_status)
 
     def _parse_unproven(self, raw: RawNotification) -> Sequence[Notification]:
         """The content of an unproven notification; empty if it cannot be read."""
@@ -355,7 +355,7 @@ class NetworkNotifications:
             if attempt is not None:
                 matched = attempt.id
                 scrubber = self._scrubber(kept.raw.network)
-                await unit.add_exchanges([exchange_of(kept.raw, attempt.id, scrubber)])
+                await unit.add_exchanges([notification_exchange(kept.raw, attempt.id, scrubber)])
         if matched:
             applied = kept._replace(state=NotificationState.APPLIED, attempt_id=matched, note=note)
             return await self._save_done(unit, applied._replace(tries=tries))
@@ -403,7 +403,7 @@ class NetworkNotifications:
         if not attempt.is_open and outcome in FINAL:
             # The network may contradict what it reported earlier.
             parts[number] = part._replace(outcome=outcome)
-        return together(list(parts.values()))
+        return message_outcome(list(parts.values()))
 
     async def _find_attempt(
         self, unit: Unit, network: str, notification: Notification
@@ -504,6 +504,6 @@ class NetworkEventSink:
     async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
         """As `NetworkEvents.part_taken`."""
         # Cleaned as `Notification.part_id` is, which has to match it.
-        key = identifier(network_id)
+        key = clean_identifier(network_id)
         part = MessagePart(self.network, attempt_id, number, total, key)
         await self.notifications.part_taken(part)

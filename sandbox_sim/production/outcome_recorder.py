@@ -78,7 +78,7 @@ class OutcomeRecorder:
     def judge(self, attempt: Attempt, report: Report, now: datetime) -> Judgement:
         """The attempt after a report."""
         terms = self.networks.terms(attempt.network)
-        return apply(attempt, report, terms, now, self.ids.draw())
+        return apply_report(attempt, report, terms, now, self.ids.draw())
 
     async def record(
         self, unit: Unit, attempt: Attempt, report: Report, now: datetime
@@ -130,7 +130,7 @@ class OutcomeRecorder:
         if status is None:
             await unit.delete_transaction(transaction)
             return
-        decided = transaction.moved(status, now)
+        decided = transaction.with_status(status, now)
         # A reversal needs the secret part of the callback address again.
         await unit.save_transaction(decided)
         await self._add_callback(unit, decided, now)
@@ -151,7 +151,7 @@ class OutcomeRecorder:
         log.warning("attempt %s at %s is %s", attempt.id, attempt.network, attempt.reason)
         if transaction is None or transaction.status is not Status.SUCCESSFUL:
             return
-        taken_back = transaction.taken_back(now)
+        taken_back = transaction.with_reversal(now)
         await unit.save_transaction(taken_back)
         await self._add_callback(unit, taken_back, now)
 
@@ -205,10 +205,10 @@ async def _end_message(unit: Unit, attempt: Attempt, now: datetime) -> None:
         if message.status is not SmsStatus.QUEUED:
             continue
         if attempt.outcome is Outcome.SUCCEEDED:
-            await unit.save_messages([message.moved(SmsStatus.SENT, now)])
+            await unit.save_messages([message.with_status(SmsStatus.SENT, now)])
         else:
             reason = attempt.reason or f"network {attempt.network}: {attempt.outcome}"
             await unit.save_messages([message.refunded(reason, now)])
             units = int(attempt.amount)
-            refund = movements.units(Reason.REFUND, mode, attempt.service_id, units, key, now)
+            refund = movements.sms_units(Reason.REFUND, mode, attempt.service_id, units, key, now)
             await unit.add_transfer(refund)

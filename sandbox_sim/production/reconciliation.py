@@ -27,7 +27,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple, TextIO
 
 from sandbox_sim.values.money import decimals_of
-from sandbox_sim.values.peer_input import amount_of, reason
+from sandbox_sim.values.peer_input import amount_of, clean_reason
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY
 
 
@@ -408,7 +408,7 @@ def _amount(line: int, text: str) -> Decimal:
     """An amount, which may have commas between thousands. A network wrote it, so it is bounded."""
     amount = amount_of(text.replace(",", ""))
     if amount is None:
-        raise BadStatement(f"line {line}: {reason(text)!r} is not an amount")
+        raise BadStatement(f"line {line}: {clean_reason(text)!r} is not an amount")
     return amount
 
 

@@ -26,14 +26,14 @@ from sandbox_sim.production.outcome_recorder import OutcomeRecorder, after_submi
 from sandbox_sim.production.registry import Networks
 from sandbox_sim.records.attempts import (
     LONGEST_PAUSE,
-    RECHECKED_EACH,
+    RECHECK_INTERVAL,
     Attempt,
     Change,
     Judgement,
+    find_undecided,
     latest_ask,
     may_submit_again,
     repeats_end_at,
-    undecided,
 )
 from sandbox_sim.records.jobs import Job, JobKind
 
@@ -120,7 +120,7 @@ class StatusAsking:
         attempts = await self.store.run(lambda unit: unit.attempts_of(network_transaction_id))
         if not attempts or service_id not in {None, attempts[0].service_id}:
             return None
-        attempt = undecided(attempts)
+        attempt = find_undecided(attempts)
         result = await self.ask_now(attempt)
         if result is None:
             raise CannotAsk(
@@ -157,7 +157,7 @@ class StatusAsking:
         if attempt is None or attempt.decided_at is None or self._has_network(attempt):
             return
         later, began = self.clock.now() + LONGEST_PAUSE, attempt.decided_at
-        if (later - began) // RECHECKED_EACH == (job.due_at - began) // RECHECKED_EACH:
+        if (later - began) // RECHECK_INTERVAL == (job.due_at - began) // RECHECK_INTERVAL:
             await unit.add_job(job._replace(due_at=later))
 
     async def _record_recheck(self, job: Job, result: StatusResult, unit: Unit) -> None:
@@ -248,8 +248,8 @@ class StatusAsking:
         """Log that an attempt waits for a person, the first time that it does."""
         schedule = self.networks.terms(after.network).schedule
         since = before.asked_at or before.created_at
-        given_up = schedule.given_up(after.created_at, now)
-        if after.is_open and given_up and not schedule.given_up(before.created_at, since):
+        is_given_up = schedule.is_given_up(after.created_at, now)
+        if after.is_open and is_given_up and not schedule.is_given_up(before.created_at, since):
             name = after.id, after.network
             log.error("attempt %s at %s has no outcome and waits for a person", *name)
 

@@ -13,20 +13,22 @@ Theory of operation:
 - NOT_SENT and REFUSED come only from the answer to the first submit, and only while the network has
   said nothing else. After a second submit with the same reference they prove nothing about the
   first one, so they count as UNKNOWN.
-- SUCCEEDED counts only if the report speaks of what was sent; else the attempt stays open and
-  carries the difference in `mismatch`.
+- SUCCEEDED counts only if the report repeats what was sent; else the attempt stays open and
+  `mismatch` says the difference.
 - Where money leaves us (payout, bill, airtime) FAILED counts only from a status query, and only
   when the network still says so after `failure_grace`.
 - A final outcome is never overwritten. A later report that disagrees sets `contradiction`; a
   person decides. A success of another amount after the end disagrees with that amount.
 - The one exception (D45): a network may take back what succeeded. REVERSED counts only from a
-  status query, where the network can be asked; any other word of it makes us ask. Of an attempt
-  that never succeeded it is a failure, and a success that is reported later changes nothing.
+  status query, where the network can be asked; any other report of a reversal makes the gateway
+  ask. An attempt that never succeeded fails by a reversal, and a success that is reported later
+  changes nothing.
 
-The network is asked first and its answer is saved. What it calls pending is settled only by force,
-until the network is given up. A decision that gives money or units back needs force longer: as long
-as the network calls it pending, and until it is given up whatever it says. The network may still
-carry out the request, and the service could spend them a second time.
+Before a person decides, the network is asked and its answer is saved. If the network answers that
+the payment is pending, the decision needs force, until the attempt is given up. A decision that
+gives money or units back needs force longer: as long as the network answers pending, and after any
+other answer until the attempt is given up. The network may still carry out the request, and the
+service could spend them a second time.
 """
 
 from collections.abc import Sequence
@@ -51,7 +53,7 @@ from sandbox_sim.records.reports import (
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
 
-ONCE_GIVEN_UP: Final = timedelta(days=1)
+GIVEN_UP_INTERVAL: Final = timedelta(days=1)
 
 # Jitter adds up to this share, so that attempts of one outage are not all asked for at once. It
 # never makes a question earlier than the schedule says.
@@ -61,9 +63,9 @@ JITTER: Final = 0.1
 LONGEST_PAUSE: Final = timedelta(hours=1)
 
 # Hints may come in any number; an attempt is asked for at most once in this time because of them.
-BETWEEN_HINTS: Final = timedelta(seconds=1)
+MIN_HINT_INTERVAL: Final = timedelta(seconds=1)
 
-BETWEEN_HINTS_ONCE_FINAL: Final = timedelta(minutes=1)
+MIN_HINT_INTERVAL_FINAL: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class PollingSchedule:
         seconds = self.poll_after.total_seconds() * 2.0 ** min(polls, 100)
         return timedelta(seconds=min(seconds, self.poll_at_most.total_seconds()))
 
-    def given_up(self, created_at: datetime, now: datetime) -> bool:
+    def is_given_up(self, created_at: datetime, now: datetime) -> bool:
         """Whether an attempt is so old that it waits for a person."""
         return now - created_at >= self.give_up_after
 
@@ -94,19 +96,19 @@ class PollingSchedule:
 
         jitter: a random number, at least 0 and below 1.
         """
-        given_up = self.given_up(created_at, now)
-        interval = ONCE_GIVEN_UP if given_up else self.interval(polls)
+        given_up = self.is_given_up(created_at, now)
+        interval = GIVEN_UP_INTERVAL if given_up else self.interval(polls)
         return now + interval * (1 + JITTER * jitter)
 
     def latest_ask(self, created_at: datetime, now: datetime) -> datetime:
         """The latest time of the next question; it bounds `Retry-After`."""
-        if self.given_up(created_at, now):
-            return now + ONCE_GIVEN_UP * (1 + JITTER)
+        if self.is_given_up(created_at, now):
+            return now + GIVEN_UP_INTERVAL * (1 + JITTER)
         return now + self.longest_pause
 
 
 def ask_after_hint(
-    last_asked_at: datetime | None, now: datetime, between: timedelta = BETWEEN_HINTS
+    last_asked_at: datetime | None, now: datetime, between: timedelta = MIN_HINT_INTERVAL
 ) -> datetime:
     """When to ask because of a hint: now, or as soon as the last question is old enough.
 
@@ -120,14 +122,14 @@ def ask_after_hint(
 # The operations by which money leaves us.
 MONEY_OUT: Final = frozenset(each for each in PAYMENTS if each.row.spends)
 
-# A recent final outcome is asked for again so often. One that a person decided is asked for again
-# after these times too, because the network may be about to do otherwise.
-RECHECKED_EACH: Final = timedelta(days=1)
+# The time between questions about a recent final outcome. One that a person decided is also asked
+# for after these times, because the network may still decide otherwise.
+RECHECK_INTERVAL: Final = timedelta(days=1)
 
-RECHECKED_AFTER_A_PERSON: Final = tuple(timedelta(minutes=each) for each in (1, 5, 15, 60))
+RECHECKS_AFTER_DECISION: Final = tuple(timedelta(minutes=each) for each in (1, 5, 15, 60))
 
-# A status query must miss the reference so often before the same request may go out again.
-MISSED_BEFORE_REPEAT: Final = 2
+# How many status queries in a row must miss the reference before the same request may go out again.
+MIN_MISSED_BEFORE_REPEAT: Final = 2
 
 
 class Attempt(NamedTuple):
@@ -200,7 +202,7 @@ class Attempt(NamedTuple):
 
     @property
     def is_doubted(self) -> bool:
-        """Whether its network speaks against it and no person has looked into that."""
+        """Whether its network contradicts it and no person has decided about that."""
         return bool(self.mismatch or self.contradiction) and not self.settled_by
 
     @property
@@ -222,14 +224,14 @@ class Attempt(NamedTuple):
         return self._replace(submits=self.submits + 1, missed=0)
 
 
-def undecided(attempts: Sequence[Attempt]) -> Attempt:
+def find_undecided(attempts: Sequence[Attempt]) -> Attempt:
     """Of the attempts of one payment the newest that is open or in doubt, else the newest."""
     in_doubt = [each for each in attempts if each.is_open or each.is_doubted]
     return (in_doubt or attempts)[-1]
 
 
 class AttemptQuery(NamedTuple):
-    """Which attempts, newest first; what is None fits every one.
+    """Which attempts, newest first; a filter that is None matches every attempt.
 
     since, until: bounds of `created_at`, the second one excluded.
     after: the id of the last attempt of the page before.
@@ -287,7 +289,7 @@ class Change(StrEnum):
     NOTED = "noted"  # still open; something about it is new
     ENDED = "ended"  # its outcome is final now
     REVERSED = "reversed"  # it had succeeded, and the network took it back
-    MISMATCH = "mismatch"  # the report speaks of something else than what was saved
+    MISMATCH = "mismatch"  # the report is about something else than what was saved
     CONTRADICTION = "contradiction"  # it disagrees with a final outcome
 
 
@@ -298,37 +300,37 @@ class Judgement(NamedTuple):
     change: Change
 
 
-def apply(
+def apply_report(
     attempt: Attempt, report: Report, terms: Terms, now: datetime, jitter: float = 0.0
 ) -> Judgement:
     """The attempt after a report of its network.
 
     jitter: a random number, at least 0 and below 1, for the time of the next question.
     """
-    counted = _counted(attempt, report, terms, now)
-    outcome = _meaning(attempt, report)
+    counted = _with_report_counted(attempt, report, terms, now)
+    outcome = _effective_outcome(attempt, report)
     if outcome in {Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED}:
         different = differences(report._replace(outcome=outcome), attempt.sent, terms.always_sent)
         late = _late_success(counted, outcome, report, different)
         if late is not None:
             return late
         if different:
-            return _mismatched(counted, report, "; ".join(different), terms, now, jitter)
+            return _apply_mismatch(counted, report, "; ".join(different), terms, now, jitter)
     if outcome is Outcome.REVERSED and report.source is not Source.STATUS and terms.has_status:
         return Judgement(after_hint(counted, now), Change.NOTHING)
     if not attempt.is_open:
-        return _after_the_end(counted, outcome, report)
+        return _apply_to_final(counted, outcome, report)
     if outcome in {Outcome.FAILED, Outcome.REVERSED} and attempt.operation in MONEY_OUT:
-        return _failing(counted, outcome, report, terms, now)
+        return _apply_failure(counted, outcome, report, terms, now)
     if outcome in FINAL:
-        return Judgement(_ended(counted, outcome, report, now), Change.ENDED)
-    return _still_open(counted, outcome, report, terms, now, jitter)
+        return Judgement(_with_final_outcome(counted, outcome, report, now), Change.ENDED)
+    return _apply_undecided(counted, outcome, report, terms, now, jitter)
 
 
 def after_hint(attempt: Attempt, now: datetime) -> Attempt:
     """The attempt after a notification that is not proven: only the next question comes earlier."""
     if not attempt.is_open:
-        return _hinted_once_final(attempt, now)
+        return _apply_hint_to_final(attempt, now)
     soon = ask_after_hint(attempt.asked_at, now)
     earlier = soon if attempt.next_ask_at is None else min(soon, attempt.next_ask_at)
     return attempt._replace(next_ask_at=earlier)
@@ -350,11 +352,11 @@ def recheck_at(attempt: Attempt, terms: Terms, now: datetime) -> datetime | None
     if not _was_taken(attempt) or not terms.has_status or attempt.decided_at is None:
         return None
     if attempt.settled_by:
-        for after in RECHECKED_AFTER_A_PERSON:
+        for after in RECHECKS_AFTER_DECISION:
             if attempt.decided_at + after > now:
                 return attempt.decided_at + after
-    days = (now - attempt.decided_at) // RECHECKED_EACH + 1
-    due = attempt.decided_at + days * RECHECKED_EACH
+    days = (now - attempt.decided_at) // RECHECK_INTERVAL + 1
+    due = attempt.decided_at + days * RECHECK_INTERVAL
     return due if due <= attempt.decided_at + terms.recheck_for else None
 
 
@@ -362,20 +364,20 @@ def may_submit_again(attempt: Attempt, terms: Terms, now: datetime) -> bool:
     """Whether the same request may go out again with the same reference.
 
     Only where the network takes a repeat for the same request, and has twice said that it does not
-    know the reference. Not after a repeat was refused for what it asks for, which is the `reason`
-    of an attempt that is UNKNOWN: the next one would be refused too.
+    know the reference. Not after a repeat was refused because of its content, which is the `reason`
+    of an UNKNOWN attempt: the next one would be refused too.
     """
     return (
         attempt.outcome is Outcome.UNKNOWN
         and not attempt.mismatch
         and not attempt.reason
-        and attempt.missed >= MISSED_BEFORE_REPEAT
+        and attempt.missed >= MIN_MISSED_BEFORE_REPEAT
         and attempt.created_at + terms.timeout <= now < repeats_end_at(attempt, terms)
     )
 
 
 def repeats_end_at(attempt: Attempt, terms: Terms) -> datetime:
-    """From when on no repeat may leave.
+    """The time from which no repeat may be sent.
 
     A submit takes up to `timeout`, and the network must get it within `repeats_within`: later it
     may have forgotten the first one, and would pay twice.
@@ -385,20 +387,20 @@ def repeats_end_at(attempt: Attempt, terms: Terms) -> datetime:
     return attempt.created_at + terms.repeats_within - terms.timeout
 
 
-def _hinted_once_final(attempt: Attempt, now: datetime) -> Attempt:
+def _apply_hint_to_final(attempt: Attempt, now: datetime) -> Attempt:
     """A final attempt after a hint: it is asked for once more, unless that is planned already.
 
-    A question that has begun does not count, because its answer may be older than the hint. One
-    that is overdue for long does not count either: its job was lost.
+    A planned question that has begun does not count, because its answer may be older than the hint.
+    One that has been overdue for long does not count either: its job was lost.
     """
     if not _was_taken(attempt):
         return attempt
     planned, asked_at = attempt.next_ask_at, attempt.asked_at
     if planned is not None:
         has_begun = asked_at is not None and asked_at >= planned
-        if not has_begun and now < planned + BETWEEN_HINTS_ONCE_FINAL:
+        if not has_begun and now < planned + MIN_HINT_INTERVAL_FINAL:
             return attempt
-    return attempt._replace(next_ask_at=ask_after_hint(asked_at, now, BETWEEN_HINTS_ONCE_FINAL))
+    return attempt._replace(next_ask_at=ask_after_hint(asked_at, now, MIN_HINT_INTERVAL_FINAL))
 
 
 def _was_taken(attempt: Attempt) -> bool:
@@ -406,15 +408,15 @@ def _was_taken(attempt: Attempt) -> bool:
     return attempt.outcome in FINAL - NEVER_TAKEN
 
 
-def _meaning(attempt: Attempt, report: Report) -> Outcome:
-    """The outcome that a report stands for, in the place where it came from."""
+def _effective_outcome(attempt: Attempt, report: Report) -> Outcome:
+    """The outcome that a report from this source counts as."""
     if not report.found:
         return Outcome.UNKNOWN
     if report.outcome is Outcome.REVERSED and attempt.operation is Operation.SMS:
         return Outcome.FAILED
     if report.source is Source.SUBMIT:
-        proves = attempt.submits <= 1 and attempt.outcome is not Outcome.PENDING
-        if report.outcome in {Outcome.NOT_SENT, Outcome.REFUSED} and not proves:
+        is_first_answer = attempt.submits <= 1 and attempt.outcome is not Outcome.PENDING
+        if report.outcome in NEVER_TAKEN and not is_first_answer:
             return Outcome.UNKNOWN
         return Outcome.UNKNOWN if report.outcome is Outcome.REVERSED else report.outcome
     if report.outcome is Outcome.REFUSED:
@@ -422,24 +424,25 @@ def _meaning(attempt: Attempt, report: Report) -> Outcome:
     return Outcome.UNKNOWN if report.outcome is Outcome.NOT_SENT else report.outcome
 
 
-def _counted(attempt: Attempt, report: Report, terms: Terms, now: datetime) -> Attempt:
+def _with_report_counted(attempt: Attempt, report: Report, terms: Terms, now: datetime) -> Attempt:
     """The attempt with this report counted, and with the network's identifier if it is new."""
     if report.network_id and not attempt.network_id:
         attempt = attempt._replace(network_id=report.network_id)
     if report.source is not Source.STATUS:
         return attempt
-    known = report.outcome not in {Outcome.UNKNOWN, Outcome.NOT_SENT}
+    missed = attempt.missed
     if not report.found:
         # Two jobs of one attempt may ask at the same time, after a restart: that is one question.
         apart = terms.schedule.poll_after / 2
-        is_new = attempt.asked_at is None or now - attempt.asked_at >= apart
-        missed = attempt.missed + is_new
-    else:
-        missed = 0 if known else attempt.missed
+        missed += attempt.asked_at is None or now - attempt.asked_at >= apart
+    elif report.outcome not in {Outcome.UNKNOWN, Outcome.NOT_SENT}:
+        missed = 0
     return attempt._replace(polls=attempt.polls + 1, missed=missed, asked_at=now)
 
 
-def _ended(attempt: Attempt, outcome: Outcome, report: Report, now: datetime) -> Attempt:
+def _with_final_outcome(
+    attempt: Attempt, outcome: Outcome, report: Report, now: datetime
+) -> Attempt:
     is_reversed = outcome is Outcome.REVERSED
     return attempt._replace(
         outcome=outcome,
@@ -447,33 +450,33 @@ def _ended(attempt: Attempt, outcome: Outcome, report: Report, now: datetime) ->
         decided_at=now,
         next_ask_at=None,
         failing_since=None,
-        reason=reversed_in_words(report.reason) if is_reversed else report.reason,
+        reason=reversal_reason(report.reason) if is_reversed else report.reason,
     )
 
 
-def _after_the_end(attempt: Attempt, outcome: Outcome, report: Report) -> Judgement:
+def _apply_to_final(attempt: Attempt, outcome: Outcome, report: Report) -> Judgement:
     """A final attempt after one more report: taken back, contradicted, or unchanged."""
-    said = f"{report.source} says {outcome} after {attempt.outcome}"
+    contradiction = f"{report.source} says {outcome} after {attempt.outcome}"
     if report.reason:
-        said += f": {report.reason}"
-    noted = attempt._replace(
-        contradiction=said, contradicted_by=outcome, settled_by="", settled_reason=""
+        contradiction += f": {report.reason}"
+    contradicted = attempt._replace(
+        contradiction=contradiction, contradicted_by=outcome, settled_by="", settled_reason=""
     )
     if outcome is Outcome.REVERSED:
-        return _after_a_reversal(attempt, noted, report)
+        return _apply_reversal(attempt, contradicted, report)
     # A success after a pending is new: only now money moved.
     known = attempt.contradicted_by in {outcome, Outcome.SUCCEEDED}
-    if known or not _disagrees(attempt, outcome, report.source):
-        return Judgement(attempt, Change.NOTHING)
-    return Judgement(noted, Change.CONTRADICTION)
+    if known or not _contradicts(attempt, outcome, report.source):
+        return _unchanged(attempt)
+    return Judgement(contradicted, Change.CONTRADICTION)
 
 
 def _late_success(
     attempt: Attempt, outcome: Outcome, report: Report, different: Sequence[str]
 ) -> Judgement | None:
-    """A success after the end of which only the amount is another one: it contradicts with that.
+    """A contradiction by a success after the end that differs only in the amount.
 
-    That amount was moved, and no book has it yet. None for any other report.
+    The network moved that amount, and it is not posted yet. None for any other report.
     """
     amount = report.echo.amount
     if outcome is not Outcome.SUCCEEDED or attempt.is_open or attempt.operation is Operation.SMS:
@@ -485,87 +488,79 @@ def _late_success(
     reason = ": ".join(filter(None, (*different, report.reason)))
     mismatch = "" if attempt.mismatch in different else attempt.mismatch
     confirmed = attempt._replace(confirmed_amount=amount, mismatch=mismatch)
-    judged = _after_the_end(confirmed, outcome, report._replace(reason=reason))
+    judged = _apply_to_final(confirmed, outcome, report._replace(reason=reason))
     return judged if judged.change is Change.CONTRADICTION else None
 
 
-def _disagrees(attempt: Attempt, outcome: Outcome, source: Source) -> bool:
-    """Whether a word of the network is against the outcome of a final attempt."""
+def _contradicts(attempt: Attempt, outcome: Outcome, source: Source) -> bool:
+    """Whether the network's report contradicts the outcome of a final attempt."""
     if attempt.outcome is Outcome.SUCCEEDED:
         return outcome is Outcome.FAILED
     if attempt.outcome is Outcome.REVERSED:  # a notification of the success may come late
         return outcome is Outcome.SUCCEEDED and source is Source.STATUS
-    taken = {Outcome.SUCCEEDED}
-    if attempt.outcome in NEVER_TAKEN:
-        taken.add(Outcome.PENDING)
-    return outcome in taken
+    is_pending = outcome is Outcome.PENDING
+    return outcome is Outcome.SUCCEEDED or (is_pending and attempt.outcome in NEVER_TAKEN)
 
 
-def _after_a_reversal(attempt: Attempt, noted: Attempt, report: Report) -> Judgement:
+def _apply_reversal(attempt: Attempt, contradicted: Attempt, report: Report) -> Judgement:
     """A final attempt after its network says that it took the money back.
 
-    noted: the attempt with the reversal as a contradiction.
+    contradicted: the attempt with the reversal as a contradiction.
     """
     if attempt.outcome is not Outcome.SUCCEEDED:
         # What a success after the end left in suspense goes back.
         undoes = attempt.contradicted_by is Outcome.SUCCEEDED
-        return Judgement(noted, Change.CONTRADICTION) if undoes else _unchanged(attempt)
+        return Judgement(contradicted, Change.CONTRADICTION) if undoes else _unchanged(attempt)
     if attempt.contradicted_by is Outcome.FAILED:  # suspense has it already
-        return Judgement(noted, Change.NOTED)
+        return Judgement(contradicted, Change.NOTED)
     if attempt.contradicted_by is Outcome.REVERSED:
         return _unchanged(attempt)
-    taken_back = attempt._replace(outcome=Outcome.REVERSED, reason=reversed_in_words(report.reason))
-    return Judgement(taken_back, Change.REVERSED)
+    reason = reversal_reason(report.reason)
+    return Judgement(attempt._replace(outcome=Outcome.REVERSED, reason=reason), Change.REVERSED)
 
 
 def _unchanged(attempt: Attempt) -> Judgement:
     return Judgement(attempt, Change.NOTHING)
 
 
-def reversed_in_words(reason: str) -> str:
-    """Why a payment is 001 that its network took back."""
+def reversal_reason(reason: str) -> str:
+    """The reason of status 001 for a payment that its network took back."""
     if reason.lower() in {"", Outcome.REVERSED.value}:
         return "reversed by the network"
     return f"reversed by the network: {reason}"
 
 
-def _mismatched(
+def _apply_mismatch(
     attempt: Attempt, report: Report, different: str, terms: Terms, now: datetime, jitter: float
 ) -> Judgement:
-    """The attempt after a final word about something else than what was saved.
+    """The attempt after a final report about something else than what was saved.
 
     A new mismatch is listed again, even after a person decided.
     """
     is_new = different != attempt.mismatch
-    noted = attempt
     if is_new:
-        noted = attempt._replace(mismatch=different, settled_by="", settled_reason="")
+        attempt = attempt._replace(mismatch=different, settled_by="", settled_reason="")
     if attempt.is_open:
-        noted = _next_question(noted, report, terms, now, jitter)
-    return Judgement(noted, Change.MISMATCH if is_new else Change.NOTHING)
+        attempt = _with_next_ask(attempt, report, terms, now, jitter)
+    return Judgement(attempt, Change.MISMATCH if is_new else Change.NOTHING)
 
 
-def _failing(
+def _apply_failure(
     attempt: Attempt, outcome: Outcome, report: Report, terms: Terms, now: datetime
 ) -> Judgement:
-    """The attempt after money that left us is said to have failed, or to have come back."""
+    """The attempt after a report that money that left us has failed or has come back."""
+    pending = attempt._replace(outcome=Outcome.PENDING, reason=report.reason)
     if report.source is not Source.STATUS:
         # Only a status query confirms a failure, so ask now.
-        noted = attempt._replace(outcome=Outcome.PENDING, reason=report.reason)
-        return Judgement(after_hint(noted, now), Change.NOTED)
+        return Judgement(after_hint(pending, now), Change.NOTED)
     since = attempt.failing_since or now
-    if now >= since + terms.failure_grace:
-        return Judgement(_ended(attempt, outcome, report, now), Change.ENDED)
-    noted = attempt._replace(
-        outcome=Outcome.PENDING,
-        failing_since=since,
-        next_ask_at=since + terms.failure_grace,
-        reason=report.reason,
-    )
-    return Judgement(noted, Change.NOTED)
+    confirmed_at = since + terms.failure_grace
+    if now >= confirmed_at:
+        return Judgement(_with_final_outcome(attempt, outcome, report, now), Change.ENDED)
+    return Judgement(pending._replace(failing_since=since, next_ask_at=confirmed_at), Change.NOTED)
 
 
-def _still_open(
+def _apply_undecided(
     attempt: Attempt,
     outcome: Outcome,
     report: Report,
@@ -574,34 +569,33 @@ def _still_open(
     jitter: float,
 ) -> Judgement:
     """The attempt after a report that decides nothing."""
-    noted = attempt
+    updated = attempt
     refused = report.source is Source.SUBMIT and report.outcome is Outcome.REFUSED
     if refused and not report.may_pass and attempt.outcome is Outcome.UNKNOWN:
-        noted = attempt._replace(reason=f"a repeat was refused: {report.reason}")
+        updated = attempt._replace(reason=f"a repeat was refused: {report.reason}")
     if outcome is Outcome.PENDING:
-        noted = attempt._replace(outcome=Outcome.PENDING)
+        updated = attempt._replace(outcome=Outcome.PENDING)
         if report.source is Source.STATUS:
-            noted = noted._replace(failing_since=None)
-    changed = noted != attempt
-    noted = _next_question(noted, report, terms, now, jitter)
-    return Judgement(noted, Change.NOTED if changed else Change.NOTHING)
+            updated = updated._replace(failing_since=None)
+    change = Change.NOTED if updated != attempt else Change.NOTHING
+    return Judgement(_with_next_ask(updated, report, terms, now, jitter), change)
 
 
-def _next_question(
+def _with_next_ask(
     attempt: Attempt, report: Report, terms: Terms, now: datetime, jitter: float
 ) -> Attempt:
-    """The attempt with the time of its next question; a notification leaves that as it is."""
+    """The attempt with the time of its next question, which a notification does not change."""
     if report.source is Source.NOTIFICATION:
         return attempt
     due = terms.schedule.next_ask(attempt.created_at, attempt.polls, now, jitter)
     return attempt._replace(next_ask_at=due)
 
 
-class KeptDecision(NamedTuple):
-    """What a person decided about an attempt.
+class StoredDecision(NamedTuple):
+    """A decision of a person about an attempt.
 
-    forced: whether it went against an objection.
-    network_said: what the network answered just before, in words.
+    forced: whether it was made against an objection.
+    network_said: the answer of the network just before, in words.
     amount, network_id: what the person says that the network confirmed; None and empty where the
     person did not say.
     """

@@ -30,9 +30,9 @@ class SettingView(TypedDict):
 
 @dataclass(frozen=True)
 class Behaviour:
-    """The settings of these names, with their defaults, and what use cases make of them.
+    """The settings of these names, with their defaults, and the values that use cases derive.
 
-    turned_on_by_lenient: the names of those that only the setting `lenient` turned on (D34).
+    turned_on_by_lenient: the names of the settings that only `lenient` turned on (D34).
     given: the settings that users set while the server runs, by name; one may have the value that
     is configured.
     """

@@ -86,12 +86,12 @@ class CallbackSettings:
     signed: bool
 
     def profile_of(self, url: str, client: Client | None) -> Profile:
-        """That of the first glob that matches the `callback_url`, of the client, or of all."""
+        """The profile of the first glob that matches the URL, else of the client, else of all."""
         for glob, profile in self.profiles.items():
             if fnmatchcase(url, glob):
                 return profile
-        own = None if client is None else client.callback_profile
-        return self.profile if own is None else Profile(own)
+        of_client = None if client is None else client.callback_profile
+        return self.profile if of_client is None else Profile(of_client)
 
     def key_of(self, client: Client | None) -> str | None:
         """The key that signs the callbacks of a client; None where they are not signed (D29)."""

@@ -99,7 +99,7 @@ class EventFilter(NamedTuple):
 
     def matches(self, event: Event | EventText) -> bool:
         """Whether the reader gets the event; every reader gets a gap."""
-        asked_for = event.type in self.types or event.type is EventType.GAP
-        ours = self.service_id is None or event.service_id == self.service_id
+        has_type = event.type in self.types or event.type is EventType.GAP
+        has_service = self.service_id is None or event.service_id == self.service_id
         of_all = event.service_id is None and event.type not in _MAY_BELONG_TO_A_SERVICE
-        return asked_for and (ours or of_all)
+        return has_type and (has_service or of_all)

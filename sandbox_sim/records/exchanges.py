@@ -53,9 +53,9 @@ class Exchange(NamedTuple):
     """One request to a network and its answer, or why there is none; scrubbed.
 
     purpose: `submit`, `status`, `token`, `health` or `notification`.
-    attempt_id: empty where the request is of no attempt, such as one for a token.
+    attempt_id: empty where the request belongs to no attempt, such as one for a token.
     status: HTTP status; None where no answer came.
-    problem: what went wrong, in words; empty where nothing did.
+    problem: what went wrong, in words; else empty.
     tries: how many times it was sent; above 1 only for what may be repeated.
     """
 
@@ -82,26 +82,26 @@ class Scrubber:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._forms: dict[str, None] = {}
+        self._encoded: dict[str, None] = {}
         self._pattern: re.Pattern[str] | None = None
         self.add(*secrets)
 
     def __repr__(self) -> str:
-        return f"<Scrubber of {len(self._forms)} forms>"
+        return f"<Scrubber of {len(self._encoded)} forms>"
 
     def add(self, *secrets: str) -> None:
         """Scrub these too from now on; those of fewer than four characters are left out."""
         for secret in secrets:
             if len(secret) >= _SHORTEST_SECRET:
-                self._forms.update(dict.fromkeys(_forms(secret)))
+                self._encoded.update(dict.fromkeys(_encodings(secret)))
         # The longest first: a secret may contain another one.
-        forms = sorted(self._forms, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
+        texts = sorted(self._encoded, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, texts))) if texts else None
 
     def forget(self, secret: str) -> None:
-        """A token that is replaced by another one is no longer a secret."""
-        for form in _forms(secret):
-            self._forms.pop(form, None)
+        """Scrub a token no longer, because another one has replaced it."""
+        for text in _encodings(secret):
+            self._encoded.pop(text, None)
         self.add()
 
     def text(self, text: str) -> str:
@@ -125,7 +125,7 @@ class Scrubber:
         return text if self._pattern is None else self._pattern.sub(SCRUBBED, text)
 
 
-def _forms(secret: str) -> Iterable[str]:
+def _encodings(secret: str) -> Iterable[str]:
     """The ways in which a secret may be written on the wire."""
     yield secret
     yield quote(secret, safe="")
@@ -156,10 +156,10 @@ class MessagePart(NamedTuple):
         return self._replace(outcome=outcome)
 
 
-def together(parts: Sequence[MessagePart]) -> Outcome:
+def message_outcome(parts: Sequence[MessagePart]) -> Outcome:
     """The outcome of a message: SUCCEEDED if all its parts arrived, FAILED if one never will.
 
-    parts: those that the network is known to have; a part that is missing may still be on its way.
+    parts: those that the network is known to have; a missing part may arrive later.
     """
     outcomes = {part.outcome for part in parts}
     if Outcome.FAILED in outcomes:
@@ -171,7 +171,7 @@ def together(parts: Sequence[MessagePart]) -> Outcome:
 
 
 class NotificationTrust(StrEnum):
-    """What the notifications of a network are worth.
+    """How far the notifications of a network are trusted.
 
     signed: proven by a signature over the exact bytes, or by the connection itself.
     hint: anybody may have sent it, so it only makes the gateway ask.
@@ -183,7 +183,7 @@ class NotificationTrust(StrEnum):
     NONE = "none"
 
 
-class Standing(StrEnum):
+class NotificationEffect(StrEnum):
     """What one notification may do."""
 
     COUNTS = "counts"  # it is a report
@@ -210,7 +210,7 @@ class RawNotification(NamedTuple):
 
 
 class NotificationState(StrEnum):
-    """What was done with a kept notification.
+    """What was done with a stored notification.
 
     new: still to be read.
     unmatched: it belongs to no attempt yet.
@@ -225,12 +225,12 @@ class NotificationState(StrEnum):
     FAILED = "failed"
 
 
-class KeptNotification(NamedTuple):
+class StoredNotification(NamedTuple):
     """A notification as it is stored, before it is acknowledged.
 
-    number: given by the store. tries: how often an attempt was sought for it.
+    number: given by the store. tries: how often an attempt was searched for it.
     attempt_id: the attempt that it was applied to, else empty. note: what was wrong, in words.
-    scrubbed: whether its headers and its query have no secrets any more.
+    scrubbed: whether the secrets of its headers and its query are removed.
     """
 
     number: int
@@ -241,11 +241,11 @@ class KeptNotification(NamedTuple):
     note: str = ""
     scrubbed: bool = False
 
-    def without_secrets(self, scrubber: Scrubber) -> "KeptNotification":
-        """The notification as it stays when nothing more is done with it.
+    def without_secrets(self, scrubber: Scrubber) -> "StoredNotification":
+        """The notification as it is stored after it was processed.
 
-        Its query is erased, and so are the headers of one that was applied; those of another one
-        are scrubbed, because they may tell a person what is wrong with it.
+        Its query is erased. The headers of one that was applied are erased too; otherwise they are
+        scrubbed, because they may show a person what is wrong with the notification.
         """
         applied = self.state is NotificationState.APPLIED
         headers = {} if applied else scrubber.headers(self.raw.headers.items())
@@ -253,9 +253,9 @@ class KeptNotification(NamedTuple):
 
 
 class NotificationQuery(NamedTuple):
-    """Which kept notifications, newest first; what is None fits every one.
+    """Which notifications, newest first; a filter that is None matches every notification.
 
-    after: the number of the last one of the page before.
+    after: the number of the last notification of the page before.
     """
 
     network: str | None = None
@@ -263,12 +263,12 @@ class NotificationQuery(NamedTuple):
     after: int | None = None
     limit: int = 20
 
-    def matches(self, kept: KeptNotification) -> bool:
-        """Whether a notification is on the page, but for `limit`."""
+    def matches(self, notification: StoredNotification) -> bool:
+        """Whether a notification passes the filters and `after`; `limit` is ignored."""
         return (
-            self.network in {None, kept.raw.network}
-            and self.state in {None, kept.state}
-            and (self.after is None or kept.number < self.after)
+            self.network in {None, notification.raw.network}
+            and self.state in {None, notification.state}
+            and (self.after is None or notification.number < self.after)
         )
 
 
@@ -291,8 +291,8 @@ class NotificationView(TypedDict):
 # only POST and PUT reach the gateway as notifications.
 EVENT: Final = "EVENT"
 
-# An attempt is saved before its request leaves, so a notification that fits none is for another
-# server's attempt that is being saved, or for none at all. It is tried again, and kept so long.
+# An attempt is saved before its request is sent, so a notification without an attempt belongs to an
+# attempt that another server is saving, or to none at all. It is tried again, and kept this long.
 KEPT_UNMATCHED: Final = timedelta(days=1)
 
 _FIRST_WAIT_S: Final = 1.0
@@ -300,14 +300,16 @@ _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 300.0
 
 
-def standing(trust: NotificationTrust, *, verified: bool, has_status: bool) -> Standing:
+def notification_effect(
+    trust: NotificationTrust, *, verified: bool, has_status: bool
+) -> NotificationEffect:
     """What a notification may do: a hint never counts, even one that calls itself verified."""
     if verified and trust is NotificationTrust.SIGNED:
-        return Standing.COUNTS
-    return Standing.HINT if has_status else Standing.REFUSED
+        return NotificationEffect.COUNTS
+    return NotificationEffect.HINT if has_status else NotificationEffect.REFUSED
 
 
-def next_match(received_at: datetime, tries: int, now: datetime) -> datetime | None:
+def next_match_at(received_at: datetime, tries: int, now: datetime) -> datetime | None:
     """When to search for the attempt of a notification after this many tries; None: give up."""
     if now - received_at >= KEPT_UNMATCHED:
         return None
@@ -317,12 +319,12 @@ def next_match(received_at: datetime, tries: int, now: datetime) -> datetime | N
 _notification = viewer(NotificationView)
 
 
-def shown(kept: KeptNotification, scrubber: Scrubber) -> NotificationView:
-    """A kept notification as the control API shows it."""
-    raw = kept.raw
+def shown(notification: StoredNotification, scrubber: Scrubber) -> NotificationView:
+    """A stored notification as the control API shows it."""
+    raw = notification.raw
     return _notification(
-        kept,
-        id=str(kept.number),
+        notification,
+        id=str(notification.number),
         network=raw.network,
         received_at=iso(raw.received_at),
         method=raw.method,
@@ -331,7 +333,7 @@ def shown(kept: KeptNotification, scrubber: Scrubber) -> NotificationView:
     )
 
 
-def exchange_of(raw: RawNotification, attempt_id: str, scrubber: Scrubber) -> Exchange:
+def notification_exchange(raw: RawNotification, attempt_id: str, scrubber: Scrubber) -> Exchange:
     """A notification as the timeline of its attempt shows it, scrubbed."""
     return Exchange(
         raw.network,

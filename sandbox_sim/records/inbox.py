@@ -84,6 +84,6 @@ def size_of(message: InboxMessage) -> int:
     return _OVERHEAD_BYTES + headers + sys.getsizeof(message.body)
 
 
-def most_messages_in(size: int) -> int:
+def max_messages_in(size: int) -> int:
     """How many of the oldest deliveries have this many bytes at most, and one more."""
     return size // _OVERHEAD_BYTES + 1

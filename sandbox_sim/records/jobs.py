@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 
 class JobKind(StrEnum):
-    """The kind of work, and in brackets what `subject` is.
+    """The kind of work, with the meaning of `subject` in brackets.
 
     settle: decide a payment (network_transaction_id).
     settle-sms: decide an SMS or a bulk send (processing_id or batch_id).
@@ -45,10 +45,10 @@ DELIVERY_KINDS: Final = (JobKind.DELIVER, JobKind.DELIVER_LIVE)
 # The pauses after the first failures of a job, in gateway time: 1 min, 5 min, then one day each.
 RETRY_PAUSES: Final = (timedelta(minutes=1), timedelta(minutes=5))
 
-ONCE_LISTED: Final = timedelta(days=1)
+PAUSE_ONCE_LISTED: Final = timedelta(days=1)
 
-# From so many failures on, people see it in a list.
-LISTED_FROM: Final = 3
+# A job with this many failures is in a list that people see.
+LISTED_AFTER: Final = 3
 
 
 class Job(NamedTuple):
@@ -67,10 +67,9 @@ class Job(NamedTuple):
     @property
     def is_listed(self) -> bool:
         """Whether it failed so often that people see it in a list."""
-        return self.failures >= LISTED_FROM
+        return self.failures >= LISTED_AFTER
 
-    def put_off(self, now: datetime) -> "Job":
+    def rescheduled(self, now: datetime) -> "Job":
         """The job of the next try, after this one failed: the one policy for all kinds."""
-        pauses = dict(enumerate(RETRY_PAUSES))
-        due_at = now + pauses.get(self.failures, ONCE_LISTED)
-        return self._replace(due_at=due_at, failures=self.failures + 1)
+        pause = (*RETRY_PAUSES, PAUSE_ONCE_LISTED)[min(self.failures, len(RETRY_PAUSES))]
+        return self._replace(due_at=now + pause, failures=self.failures + 1)

@@ -64,11 +64,11 @@ class JournalEntry(NamedTuple):
 
     @property
     def response_code(self) -> str:
-        """The name of `code` in what is shown; searches compare it without showing the entry."""
+        """`code` under its name in the view; searches compare it without making the view."""
         return self.code
 
 
-_READ: Final = "of the body; null where it could not be read"
+_FROM_BODY: Final = "of the body; null where it could not be read"
 
 
 class RequestView(TypedDict):
@@ -76,9 +76,9 @@ class RequestView(TypedDict):
 
     id: Annotated[str, "the X-Sandbox-Request-Id of the answer"]
     at: Timestamp
-    service_id: Annotated[int | None, _READ]
-    operation: Annotated[str | None, Operation, _READ]
-    transaction_id: Annotated[str | None, _READ]
+    service_id: Annotated[int | None, _FROM_BODY]
+    operation: Annotated[str | None, Operation, _FROM_BODY]
+    transaction_id: Annotated[str | None, _FROM_BODY]
     method: str
     path: Annotated[str, "the path of the request"]
     request: Annotated[object, "the body, masked; a string if it is not JSON"]

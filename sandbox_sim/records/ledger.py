@@ -65,7 +65,7 @@ AIRTIME: Final = "AIRTIME"
 # The wallets that hold an asset of their own; the others hold the currency of the operation.
 ASSET_OF_WALLET: Final = {Wallet.SMS: SMS_UNITS, Wallet.AIRTIME: AIRTIME}
 
-ASSETS_OF_OURS: Final = frozenset(ASSET_OF_WALLET.values())
+OUR_ASSETS: Final = frozenset(ASSET_OF_WALLET.values())
 
 
 class AccountKind(StrEnum):
@@ -119,7 +119,7 @@ class Account(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def named(mode: ServiceMode, name: str) -> Account:
+def parse_account(mode: ServiceMode, name: str) -> Account:
     """The account with this name."""
     first, _, rest = name.partition("/")
     if first == "service":
@@ -148,7 +148,7 @@ def our_account(kind: AccountKind, mode: ServiceMode, asset: str, network: str =
     """
     if kind is not _CLEARING:
         return Account(mode, kind, asset)
-    if asset in ASSETS_OF_OURS:
+    if asset in OUR_ASSETS:
         return Account(mode, AccountKind.ISSUED, asset)
     return Account(mode, kind, asset, network=network)
 
@@ -194,7 +194,7 @@ _POST: Final = TransferKind.POST
 _VOID: Final = TransferKind.VOID
 
 # The kinds that move money from one account to the other.
-MOVES: Final = frozenset({_POSTED, _POST})
+MOVING_KINDS: Final = frozenset({_POSTED, _POST})
 
 
 class Reason(StrEnum):
@@ -216,8 +216,8 @@ class Reason(StrEnum):
     CLOSED = "closed"
 
 
-# What only a person enters, each time with a name and a reason. So is a top-up in mode P.
-BY_HAND: Final = frozenset({Reason.RESOLVED, Reason.ADJUSTED, Reason.UNDONE, Reason.CLOSED})
+# Only a person enters these, each time with a name and a reason. So is a top-up in mode P.
+MANUAL_REASONS: Final = frozenset({Reason.RESOLVED, Reason.ADJUSTED, Reason.UNDONE, Reason.CLOSED})
 
 
 class Movement(NamedTuple):
@@ -232,7 +232,7 @@ _ISSUED: Final = AccountKind.ISSUED
 
 _SUSPENSE: Final = AccountKind.SUSPENSE
 
-# Everything that is known of a reason. Clearing is issued where the asset is ours.
+# Clearing is replaced by issued where the asset is ours.
 MOVEMENTS: Final[Mapping[Reason, Movement]] = {
     Reason.OPENING: Movement(_ISSUED, WALLET, "what the wallet begins with"),
     Reason.CHARGE: Movement(WALLET, _ISSUED, "the units of a send"),
@@ -255,7 +255,7 @@ MOVEMENTS: Final[Mapping[Reason, Movement]] = {
 
 
 class BadTransfer(ValueError):
-    """A transfer that would not be one; the text says why."""
+    """An invalid transfer; the text says why."""
 
 
 class Overdrawn(Exception):
@@ -305,17 +305,17 @@ class Transfer(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def _ends(reason: Reason, wallet: Account, network: str) -> tuple[Account, Account]:
-    def end(kind: AccountKind) -> Account:
+def _accounts(reason: Reason, wallet: Account, network: str) -> tuple[Account, Account]:
+    def account(kind: AccountKind) -> Account:
         if kind is WALLET:
             return wallet
         return our_account(kind, wallet.mode, wallet.asset, network)
 
     movement = MOVEMENTS[reason]
-    return end(movement.debit), end(movement.credit)
+    return account(movement.debit), account(movement.credit)
 
 
-def transfer(
+def make_transfer(
     reason: Reason,
     wallet: Account,
     amount: Decimal,
@@ -332,7 +332,7 @@ def transfer(
     """
     if not amount.is_finite() or amount < 0:
         raise BadTransfer(f"an amount must be a number of at least 0, not {amount}")
-    debit, credit = _ends(reason, wallet, network)
+    debit, credit = _accounts(reason, wallet, network)
     return Transfer(debit, credit, amount, reason, subject, at, kind)
 
 
@@ -360,7 +360,7 @@ class LedgerLine(NamedTuple):
         )
 
 
-def why_it_cannot_end(pending: Transfer, ending: Transfer) -> str:
+def ending_problem(pending: Transfer, ending: Transfer) -> str:
     """Why a transfer cannot post or void a pending one; empty where it can."""
     if pending.kind is not _PENDING or pending.debit != ending.debit:
         return "it is not a pending transfer of this wallet"
@@ -384,43 +384,43 @@ class Balance(NamedTuple):
         return add(self.available, self.pending)
 
     def after(
-        self, wallet: Account, transfer: Transfer, named: Transfer | None = None
+        self, wallet: Account, transfer: Transfer, pending: Transfer | None = None
     ) -> "Balance":
         """The balance of a wallet after a transfer.
 
-        named: the pending transfer that it posts or voids.
+        pending: the pending transfer that it posts or voids.
 
         Raises:
             Overdrawn: a wallet that may not be below zero would be.
             BadTransfer: the pending transfer cannot be posted or voided so.
         """
         amount, kind = transfer.amount, transfer.kind
-        if named is not None:
-            return self._after_the_end(wallet, transfer, named)
+        if pending is not None:
+            return self._after_ending(wallet, transfer, pending)
         if transfer.credit == wallet:
             credited = amount if kind is _POSTED else ZERO
             return Balance(add(self.available, credited), self.pending, transfer.at)
         available = subtract(self.available, amount)
         if available < 0 and not wallet.may_be_negative:
             raise Overdrawn(wallet, self.available, amount)
-        pending = add(self.pending, amount) if kind is _PENDING else self.pending
-        return Balance(available, pending, transfer.at)
+        set_aside = add(self.pending, amount) if kind is _PENDING else self.pending
+        return Balance(available, set_aside, transfer.at)
 
-    def _after_the_end(self, wallet: Account, ending: Transfer, named: Transfer) -> "Balance":
-        problem = why_it_cannot_end(named, ending)
+    def _after_ending(self, wallet: Account, ending: Transfer, pending: Transfer) -> "Balance":
+        problem = ending_problem(pending, ending)
         if problem:
             raise BadTransfer(f"{wallet}: {problem}")
-        gone = ending.amount if ending.kind is _POST else ZERO
-        available = add(self.available, subtract(named.amount, gone))
-        return Balance(available, subtract(self.pending, named.amount), ending.at)
+        posted = ending.amount if ending.kind is _POST else ZERO
+        available = add(self.available, subtract(pending.amount, posted))
+        return Balance(available, subtract(self.pending, pending.amount), ending.at)
 
 
-def unopened(at: datetime) -> Balance:
+def empty_balance(at: datetime) -> Balance:
     """The balance of a wallet that nothing has moved yet."""
     return Balance(ZERO, ZERO, at)
 
 
-_NO_ENTRY: Final = ManualEntry("", "")
+NO_ENTRY: Final = ManualEntry("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,17 +444,17 @@ class LedgerQuery:
 
     def matches(self, line: LedgerLine) -> bool:
         """Whether the line passes the filters."""
-        number, found, manual = line
-        wallet = found.account
+        number, transfer, manual = line
+        wallet = transfer.account
         return (
-            (self.subject is None or self.subject == found.subject)
-            and (self.reason is None or self.reason == found.reason)
+            (self.subject is None or self.subject == transfer.subject)
+            and (self.reason is None or self.reason == transfer.reason)
             and (self.account is None or (wallet is not None and self.account is wallet.wallet))
-            and (self.service_id is None or self.service_id == found.service_id)
-            and (self.mode is None or self.mode is found.mode)
+            and (self.service_id is None or self.service_id == transfer.service_id)
+            and (self.mode is None or self.mode is transfer.mode)
             and (self.after is None or number < self.after)
-            and (self.reverses is None or (manual or _NO_ENTRY).reverses == self.reverses)
-            and (not self.suspense or _SUSPENSE in {found.debit.kind, found.credit.kind})
+            and (self.reverses is None or (manual or NO_ENTRY).reverses == self.reverses)
+            and (not self.suspense or _SUSPENSE in {transfer.debit.kind, transfer.credit.kind})
         )
 
 

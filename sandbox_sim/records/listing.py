@@ -1,6 +1,6 @@
 """Lists of records: pages, newest first, fields to match, and the values that a field can have.
 
-A filter with any other value finds nothing, whatever happens, so it is refused with the list.
+A filter with any other value never finds anything, so it is refused with the list of values.
 """
 
 import heapq
@@ -35,8 +35,8 @@ def merged_page(
     sort_key: Callable[[T], Any],
 ) -> list[T]:
     """One page of several lists merged; each list is newest first, ordered by `sort_key`."""
-    each = [*lists]
-    merged = iter(each[0]) if len(each) == 1 else heapq.merge(*each, key=sort_key, reverse=True)
+    given = [*lists]
+    merged = iter(given[0]) if len(given) == 1 else heapq.merge(*given, key=sort_key, reverse=True)
     if listing.after is not None:
         _ = listing.after in map(id_of, merged)  # consumes everything up to and including that id
     return list(itertools.islice(merged, listing.limit))
@@ -66,7 +66,7 @@ def matches(document: Mapping[str, object], match: Mapping[str, object]) -> bool
 
     `request.amount` looks inside `request`. `true` does not equal 1, as in JSON.
     """
-    return all(_same(_inside(document, name), value) for name, value in match.items())
+    return all(_equal(_lookup(document, name), value) for name, value in match.items())
 
 
 def compiled_match(match: Mapping[str, object]) -> Callable[[Mapping[str, object]], bool]:
@@ -78,13 +78,13 @@ def compiled_match(match: Mapping[str, object]) -> Callable[[Mapping[str, object
     return lambda document: document.get(first, _ABSENT) == value and matches(document, match)
 
 
-def _inside(document: object, name: str) -> object:
+def _lookup(document: object, name: str) -> object:
     for part in name.split("."):
         document = document.get(part, _ABSENT) if isinstance(document, Mapping) else _ABSENT
     return document
 
 
-def _same(found: object, value: object) -> bool:
+def _equal(found: object, value: object) -> bool:
     return found == value and isinstance(found, bool) is isinstance(value, bool)
 
 
@@ -101,14 +101,17 @@ class ImpossibleValue(ValueError):
 
 
 class FieldValues(NamedTuple):
-    """values: all of them. words: what may be said instead of a value. optional: None is one."""
+    """The values that a field can have.
+
+    words: each word that people may write, with the value it stands for. optional: None is a value.
+    """
 
     values: tuple[str, ...]
     words: Mapping[str, str] = _NO_WORDS
     optional: bool = False
 
     def read(self, name: str, value: object) -> object:
-        """The value that is meant, or `ImpossibleValue`."""
+        """The value that a filter names; raises `ImpossibleValue` if the field never has it."""
         if isinstance(value, str):
             value = self.words.get(value, value)
             if value in self.values:
@@ -133,13 +136,13 @@ class FieldValues(NamedTuple):
         return ", ".join([*listed, "null"] if self.optional else listed)
 
 
-def values_of(values: Iterable[str], **more: Any) -> FieldValues:
+def values_of(values: Iterable[str], **options: Any) -> FieldValues:
     """The field values of an enumeration."""
-    return FieldValues(tuple(map(str, values)), **more)
+    return FieldValues(tuple(map(str, values)), **options)
 
 
 def read_match(fields: Mapping[str, FieldValues], match: Mapping[str, object]) -> dict[str, object]:
-    """The `match` with words in it replaced by values; `ImpossibleValue` where one cannot be."""
+    """The `match` with words in it replaced by values; raises `ImpossibleValue`."""
     return {
         name: fields[name].read(name, value) if name in fields else value
         for name, value in match.items()

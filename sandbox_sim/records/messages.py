@@ -102,10 +102,10 @@ class Message(NamedTuple):
 
     def refunded(self, reason: str, at: datetime) -> "Message":
         """The message after its network did not send it, and its units were given back."""
-        failed = self.moved(SmsStatus.FAILED, at)._replace(error_message=reason)
-        return failed.moved(SmsStatus.REFUNDED, at)
+        failed = self.with_status(SmsStatus.FAILED, at)._replace(error_message=reason)
+        return failed.with_status(SmsStatus.REFUNDED, at)
 
-    def moved(self, to: SmsStatus, at: datetime) -> "Message":
+    def with_status(self, to: SmsStatus, at: datetime) -> "Message":
         """The message in its next status.
 
         Raises `IllegalSmsTransition` where `TRANSITIONS` does not allow that status.
@@ -121,7 +121,7 @@ class Message(NamedTuple):
     def settled(self, at: datetime) -> "Message":
         """The message after the 800 ms: REFUNDED for the last digit 9, else SENT (D25)."""
         declined = msisdn.is_declined(self.customer_number)
-        return self.moved(SmsStatus.REFUNDED if declined else SmsStatus.SENT, at)
+        return self.with_status(SmsStatus.REFUNDED if declined else SmsStatus.SENT, at)
 
 
 _STATUS, _SENT_AT = map(Message._fields.index, ("status", "sent_at"))

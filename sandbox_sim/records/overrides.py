@@ -156,7 +156,7 @@ class UserRuleView(TypedDict):
     id: Annotated[str, "its identifier"]
     match: Annotated[dict[str, Any], "the fields that a request must have"]
     times: Annotated[int | None, "how many requests it applies to; null for all"]
-    seen: Annotated[int, "how many requests it fitted"]
+    seen: Annotated[int, "how many requests it matched"]
     used: Annotated[int, "how many of them it applied to"]
     created_at: Timestamp
 
@@ -236,8 +236,8 @@ class CallbackBehaviour(NamedTuple):
 
     def shown(self) -> dict[str, Any]:
         """The fields that differ from the defaults."""
-        usual = self._field_defaults
-        return {name: value for name, value in self._asdict().items() if value != usual[name]}
+        defaults = self._field_defaults
+        return {name: value for name, value in self._asdict().items() if value != defaults[name]}
 
     def delivery_job(self, callback: CallbackRecord, at: datetime) -> Job | None:
         """The job for a callback whose transaction was decided at `at`.
@@ -346,7 +346,7 @@ class Override(NamedTuple):
 
 
 def magic_override(status: Status, decided_by: Override | None) -> Override | None:
-    """What a payment follows that a magic outcome ends with this status (D35).
+    """The override of a payment that a magic outcome ends with this status (D35).
 
     decided_by: the override of a user that applies to it; it goes first where it sets the answer.
     """
@@ -383,17 +383,17 @@ def contradiction(override: Override, operation: Operation | None) -> str | None
             "for what is accepted: leave out either the code or the others"
         )
     if operation is not None:
-        own = SUCCESS_CODES.get(operation)
-        if override.needs_accepted_payment and own is not None:
+        success_code = SUCCESS_CODES.get(operation)
+        if override.needs_accepted_payment and success_code is not None:
             return (
                 "outcome.status, delay_ms and callback are for payments, and match.operation is "
                 f"{operation}: leave them out"
             )
-        own = own or ACCEPTANCE[operation].code
-        if code in ACCEPTED and code != own:
+        success_code = success_code or ACCEPTANCE[operation].code
+        if code in ACCEPTED and code != success_code:
             return (
                 f"outcome.response_code {code} is not an answer to {operation}, which is accepted "
-                f"with {own}"
+                f"with {success_code}"
             )
     if behaviour.drop and behaviour.duplicate > 1:
         return "callback.drop and callback.duplicate contradict each other: choose one"
@@ -409,10 +409,10 @@ def _conflicting_times(override: Override) -> str | None:
         "callback.reorder": behaviour.reorder,
         "callback.before_response": behaviour.before_response,
     }
-    named = [name for name, value in times.items() if value]
+    fields = [name for name, value in times.items() if value]
     if behaviour.before_response:
-        named += ["delay_ms"] if override.delay_ms else []
-        named += ["outcome.status 002"] if override.status is Status.PENDING else []
-    if len(named) < 2:
+        fields += ["delay_ms"] if override.delay_ms else []
+        fields += ["outcome.status 002"] if override.status is Status.PENDING else []
+    if len(fields) < 2:
         return None
-    return f"{' and '.join(named)} set different times for the callback: choose one"
+    return f"{' and '.join(fields)} set different times for the callback: choose one"

@@ -61,7 +61,7 @@ def status_of(outcome: Outcome, *, cancelled: bool = False) -> Status | None:
 
 
 class Source(StrEnum):
-    """How the word of a network reached us."""
+    """How a report of a network reached us."""
 
     SUBMIT = "submit"  # the answer to the request itself
     STATUS = "status"  # the answer to a status query
@@ -86,11 +86,11 @@ class Echo(NamedTuple):
     operation: Operation | None = None
 
 
-SAYS_NOTHING: Final = Echo()
+EMPTY_ECHO: Final = Echo()
 
 
 class Report(NamedTuple):
-    """One word of a network about one attempt.
+    """What a network says about one attempt, once.
 
     found: False where a status query did not find the reference.
     cancelled: a failure that is a cancellation by the customer.
@@ -101,7 +101,7 @@ class Report(NamedTuple):
 
     outcome: Outcome
     source: Source
-    echo: Echo = SAYS_NOTHING
+    echo: Echo = EMPTY_ECHO
     found: bool = True
     cancelled: bool = False
     network_id: str = ""
@@ -121,17 +121,17 @@ def differences(report: Report, sent: Echo, always_sent: AlwaysSent) -> tuple[st
     A missing field differs only in a success, and only where the network always sends it.
     """
     found = []
-    for field, said, expected in zip(Field, report.echo, sent, strict=True):
-        if said is None:
+    for field, echoed, expected in zip(Field, report.echo, sent, strict=True):
+        if echoed is None:
             if report.outcome is Outcome.SUCCEEDED and (report.source, field) in always_sent:
                 found.append(f"{field} is missing")
-        elif not _same(said, expected):
-            found.append(f"{field} is {said} and not {expected}")
+        elif not _equal(echoed, expected):
+            found.append(f"{field} is {echoed} and not {expected}")
     return tuple(found)
 
 
-def _same(said: object, expected: object) -> bool:
+def _equal(echoed: object, expected: object) -> bool:
     """Whether they are equal. NaN equals nothing, and a signalling NaN raises when compared."""
-    if isinstance(said, Decimal) and not said.is_finite():
+    if isinstance(echoed, Decimal) and not echoed.is_finite():
         return False
-    return said == expected
+    return echoed == expected

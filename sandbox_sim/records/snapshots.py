@@ -50,8 +50,8 @@ def _shifted(value: Any, by: timedelta) -> Any:
     if isinstance(value, datetime):
         return value + by
     if isinstance(value, tuple):
-        moved = [_shifted(each, by) for each in value]
-        return type(value)(*moved) if hasattr(value, "_fields") else tuple(moved)
+        items = [_shifted(each, by) for each in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     return value
 
 

@@ -302,7 +302,7 @@ class TransactionRecord(NamedTuple):
         """Whether a store that keeps too many may delete it: mode S, final, and expired (D40)."""
         return not answers_status(self, now) and self.status is not Status.PENDING
 
-    def moved(self, to: Status, at: datetime) -> "TransactionRecord":
+    def with_status(self, to: Status, at: datetime) -> "TransactionRecord":
         """The transaction in its next status, decided at `at`.
 
         Raises `IllegalTransition` where `TRANSITIONS` does not allow that status.
@@ -312,7 +312,7 @@ class TransactionRecord(NamedTuple):
             raise IllegalTransition(message)
         return self._replace(status=to, decided_at=at)
 
-    def taken_back(self, at: datetime) -> "TransactionRecord":
+    def with_reversal(self, at: datetime) -> "TransactionRecord":
         """The transaction after its network reversed it; its success stays in the timeline (D45).
 
         Raises `IllegalTransition` if it is not successful.
@@ -440,8 +440,13 @@ class Choice(StrEnum):
     FAIL = "fail"
     CANCEL = "cancel"
 
+    @property
+    def status(self) -> Status:
+        """The final status of the payment."""
+        return _CHOICE_STATUSES[self]
 
-STATUS_OF: Final[Mapping[Choice, Status]] = {
+
+_CHOICE_STATUSES: Final[Mapping[Choice, Status]] = {
     Choice.PAY: Status.SUCCESSFUL,
     Choice.FAIL: Status.FAILED,
     Choice.CANCEL: Status.CANCELLED,

@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 
 from sandbox_sim.settings.networks import merged_variables
 from sandbox_sim.settings.schema import Settings
-from sandbox_sim.values.redaction import nearest, suggestion
+from sandbox_sim.values.redaction import closest_match, suggestion
 
 ENV_PREFIX: Final = "SANDBOX_SIM_"
 NETWORK_PREFIX: Final = f"{ENV_PREFIX}NETWORKS__"

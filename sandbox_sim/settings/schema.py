@@ -46,7 +46,7 @@ from sandbox_sim.settings.values import (
 )
 from sandbox_sim.values.cards import TEST_CARDS, Brand
 from sandbox_sim.values.clients import SANDBOX_CLIENT, Client, ServiceMode
-from sandbox_sim.values.hosts import Host, is_loopback, is_postgres, masked, parse_host_pattern
+from sandbox_sim.values.hosts import Host, is_loopback, is_postgres, mask_url, parse_host_pattern
 
 DEFAULT_PORT: Final = 8233
 # The longest delay: a pending transaction is stored that long, and no timer overflows.
@@ -306,7 +306,7 @@ class Settings(BaseModel):
 
     @field_serializer("store", when_used="json")
     def _shown_store(self, store: str) -> str:
-        return masked(store)
+        return mask_url(store)
 
     @model_validator(mode="after")
     def _turn_on_others(self) -> "Settings":
@@ -402,7 +402,7 @@ class Settings(BaseModel):
         """The place of the state, in words."""
         if self.store == "memory:":
             return "in memory, gone when the server stops"
-        return masked(self.store) if is_postgres(self.store) else str(self.sqlite_path)
+        return mask_url(self.store) if is_postgres(self.store) else str(self.sqlite_path)
 
     @property
     def token(self) -> str | None:

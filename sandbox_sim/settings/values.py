@@ -25,7 +25,7 @@ from sandbox_sim.records.callbacks import SIGNATURE_HEADER, Profile
 from sandbox_sim.records.magic_outcomes import check_key, check_outcome
 from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.hosts import Host, is_postgres, parse_host_pattern
-from sandbox_sim.values.redaction import nearest
+from sandbox_sim.values.redaction import closest_match
 
 _MAX_NAME_LENGTH: Final = 60
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -18,7 +18,7 @@ from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Request, Sms
 from sandbox_sim.values.clients import basic_credentials
-from sandbox_sim.values.timestamps import A_WAIT, is_wait, iso
+from sandbox_sim.values.timestamps import VALID_WAIT, is_valid_wait, iso
 
 R = TypeVar("R", bound=Records[Any])
 
@@ -230,8 +230,8 @@ def service_ids(allowed: Sequence[int]) -> Iterator[int]:
 def refuse_wait(timeout_s: object) -> None:
     """Raise `ValueError` if a test cannot wait that long."""
     __tracebackhide__ = True
-    if not is_wait(timeout_s):
-        raise ValueError(f"timeout_s must be {A_WAIT}, not {timeout_s!r}")
+    if not is_valid_wait(timeout_s):
+        raise ValueError(f"timeout_s must be {VALID_WAIT}, not {timeout_s!r}")
 
 
 def _given(**fields: object) -> dict[str, object]:

@@ -82,7 +82,7 @@ def lengths(first_six: str) -> range:
 
 
 def luhn_sums(digits: str) -> LuhnSums:
-    """Running sums of the digits, for `is_checked` (ISO/IEC 7812).
+    """Running sums of the digits, for `has_valid_check_digit` (ISO/IEC 7812).
 
     There are two sequences: one doubles the digits at even places, the other those at odd places.
     """
@@ -94,7 +94,7 @@ def luhn_sums(digits: str) -> LuhnSums:
     )
 
 
-def is_checked(sums: LuhnSums, begin: int, end: int) -> bool:
+def has_valid_check_digit(sums: LuhnSums, begin: int, end: int) -> bool:
     """Whether the digits from `begin` up to `end`, exclusive, have a valid check digit (Luhn)."""
     running = sums[(end - 1) % 2]
     return (running[end] - running[begin]) % 10 == 0

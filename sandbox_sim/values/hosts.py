@@ -31,7 +31,7 @@ _LOOPBACK_OF_WILDCARD: Final = {
     "::": "::1",
 }
 
-LISTENS_ON_ALL: Final = frozenset(_LOOPBACK_OF_WILDCARD)
+WILDCARD_ADDRESSES: Final = frozenset(_LOOPBACK_OF_WILDCARD)
 
 
 class Host(NamedTuple):
@@ -57,7 +57,7 @@ class Host(NamedTuple):
 
 
 def parse_address(text: str) -> Address | None:
-    """The IP address that a text is; None for a name and for unusual ways to write an address."""
+    """The IP address in a text; None for a name and for unusual ways to write an address."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -75,7 +75,7 @@ def normalized_host(text: str) -> str:
 
 def parse_host_header(header: str) -> Host | None:
     """The host of the header Host, with None for a default port; None where it is invalid."""
-    host = None if "*" in header else _parse(header)
+    host = None if "*" in header else _parse_host(header)
     return host._replace(port=None) if host and host.port in _DEFAULT_PORTS else host
 
 
@@ -91,13 +91,13 @@ def parse_host_pattern(entry: str) -> Host:
     It is a name or an address, with an optional port. A `*` in a name matches any characters. An
     IPv6 address needs brackets where a port follows.
     """
-    host = _parse(f"[{entry}]" if parse_address(entry) is not None and ":" in entry else entry)
+    host = _parse_host(f"[{entry}]" if parse_address(entry) is not None and ":" in entry else entry)
     if host is None:
         raise ValueError("must be a host such as gateway.example, *.example or localhost:3000")
     return host
 
 
-def _parse(text: str) -> Host | None:
+def _parse_host(text: str) -> Host | None:
     match = _HOST.fullmatch(text)
     if match is None or (match[1] is not None and parse_address(match[1]) is None):
         return None
@@ -119,8 +119,8 @@ def client_host(host: str, port: int) -> Host:
 # Java servers drop `;` and what follows it in a part before they resolve `..`: RFC 3986, 3.3.
 _DOT_SEGMENT: Final = re.compile(r"(?:^|[/\\])\.\.?(?:;[^/\\]*)?(?:[/\\]|\Z)")
 
-# Some servers decode a path twice; each further round is one that no server is known to make.
-_MOST_ROUNDS: Final = 4
+# Some servers decode a path twice; no server is known to decode one more often.
+_MAX_DECODINGS: Final = 4
 
 
 def has_dot_segment(text: str) -> bool:
@@ -128,14 +128,14 @@ def has_dot_segment(text: str) -> bool:
 
     Such as `%2E%2E`, `a%2F..%2Fb` and `..;v=1`.
     """
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_DECODINGS):
         if _DOT_SEGMENT.search(text):
             return True
         text = unquote(text)
     return False
 
 
-SCHEMES: Final = ("postgresql://", "postgres://")
+POSTGRES_SCHEMES: Final = ("postgresql://", "postgres://")
 
 # Masks up to the last @: for a malformed URL it is better to hide too much than to show half a
 # password. Parameters may have passwords too.
@@ -144,9 +144,9 @@ _PASSWORD: Final = re.compile(r"^(\w+://[^:@]*):.*@|(?<=password=)[^&]+", re.IGN
 
 def is_postgres(store: str) -> bool:
     """Whether the setting `store` names a Postgres database."""
-    return store.startswith(SCHEMES)
+    return store.startswith(POSTGRES_SCHEMES)
 
 
-def masked(store: str) -> str:
-    """The setting `store` with its password masked."""
+def mask_url(store: str) -> str:
+    """The setting `store` with its password mask_url."""
     return _PASSWORD.sub(lambda found: f"{found[1]}:***@" if found[1] else "***", store)

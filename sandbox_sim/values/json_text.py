@@ -19,7 +19,7 @@ from sandbox_sim.values.timestamps import iso
 
 V_co = TypeVar("V_co", covariant=True)
 
-_COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def compact(document: object) -> str:
@@ -28,21 +28,21 @@ def compact(document: object) -> str:
     A `Decimal` becomes an exact number: it must be finite.
     """
     try:
-        return _COMPACT.encode(document)
+        return _encode(document)
     except TypeError:  # json writes no Decimal
-        return _exact(document)
+        return _compact_exactly(document)
 
 
-def _exact(document: object) -> str:
+def _compact_exactly(document: object) -> str:
     """As `compact`, for a document with a `Decimal` in it."""
     if isinstance(document, Decimal):
         return plain_decimal(document)
     if isinstance(document, dict):
-        members = [f"{_COMPACT.encode(name)}:{_exact(each)}" for name, each in document.items()]
+        members = [f"{_encode(name)}:{_compact_exactly(each)}" for name, each in document.items()]
         return f"{{{','.join(members)}}}"
     if isinstance(document, list | tuple):
-        return f"[{','.join(map(_exact, document))}]"
-    return _COMPACT.encode(document)
+        return f"[{','.join(map(_compact_exactly, document))}]"
+    return _encode(document)
 
 
 def plain_decimal(amount: Decimal) -> str:
@@ -51,7 +51,7 @@ def plain_decimal(amount: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def with_texts(
+def map_texts(
     document: Any, change: Callable[[str], Any], rename: Callable[[str], str] = str
 ) -> Any:
     """A parsed document with every text in it changed, and the names of its members renamed."""
@@ -60,10 +60,10 @@ def with_texts(
             return change(document)
         case dict():
             return {
-                rename(name): with_texts(each, change, rename) for name, each in document.items()
+                rename(name): map_texts(each, change, rename) for name, each in document.items()
             }
         case list():
-            return [with_texts(each, change, rename) for each in document]
+            return [map_texts(each, change, rename) for each in document]
     return document
 
 
@@ -71,15 +71,16 @@ def parse_json(text: str, default: object) -> object:
     """The parsed text; `default` if it is not JSON, or has NaN or a number that is too large."""
     try:
         document: object = json.loads(
-            text, parse_constant=_reject_constant, parse_float=_finite_float
+            text, parse_constant=refuse_constant, parse_float=_finite_float
         )
     except (ValueError, RecursionError):
         return default
     return document
 
 
-def _reject_constant(constant: str) -> object:
-    raise ValueError(constant)
+def refuse_constant(constant: str) -> object:
+    """Raise `ValueError`, for `NaN` and `Infinity` in a JSON text."""
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _finite_float(text: str) -> float:

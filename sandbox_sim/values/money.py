@@ -9,14 +9,14 @@ from typing import Final
 
 from sandbox_sim.values.peer_input import read_json
 
-# Decimals of each currency that the interface names; the other currencies of the world that a
-# network may be configured with have two as well, except for those that are listed.
+# Every currency that the interface names has two decimals. So have the other currencies that a
+# network may be configured with, except for these.
 _DECIMALS: Final[Mapping[str, int]] = {"XOF": 0, "XAF": 0, "UGX": 0, "RWF": 0, "GNF": 0}
 
 _USUAL_DECIMALS: Final = 2
 
 # More digits than this before the point are not an amount of money; a bound keeps the text short.
-MOST_WHOLE_DIGITS: Final = 18
+MAX_WHOLE_DIGITS: Final = 18
 
 
 def decimals_of(currency: str) -> int:
@@ -28,9 +28,9 @@ def problem_of(amount: Decimal, currency: str) -> str | None:
     """What is wrong with an amount in this currency, in words; None where nothing is."""
     if not amount.is_finite() or amount <= 0:
         return "must be a number above 0"
-    # The exponent is looked at before the number is written out: 1E+999999 is a million digits.
-    if amount.adjusted() >= MOST_WHOLE_DIGITS:
-        return f"must have at most {MOST_WHOLE_DIGITS} digits before the decimal point"
+    # The exponent is checked before the number is written out: 1E+999999 has a million digits.
+    if amount.adjusted() >= MAX_WHOLE_DIGITS:
+        return f"must have at most {MAX_WHOLE_DIGITS} digits before the decimal point"
     decimals = decimals_of(currency)
     _sign, digits, exponent = amount.as_tuple()
     excess = -int(exponent) - decimals

@@ -37,7 +37,7 @@ def to_local(number: str) -> str | None:
     return None
 
 
-def international(number: str) -> str | None:
+def parse_international(number: str) -> str | None:
     """The 233 form of a number in either form; None for anything else, `+233…` included."""
     local = to_local(number)
     return None if local is None else COUNTRY_CODE + local[1:]
@@ -54,7 +54,7 @@ def without_plus(number: str) -> str:
 
 
 def probable_local(number: str) -> str | None:
-    """The local form that somebody probably meant by a number in any form; None if unclear."""
+    """The local form that a number in any form probably stands for; None if unclear."""
     found = _TYPED.fullmatch("".join(re.findall("[0-9]", number)))
     return None if found is None else "0" + found[1]
 
@@ -86,29 +86,29 @@ class Allowlist:
     def allows(self, number: str) -> bool:
         """Whether payments accept the number: in local form, or in any with the setting for it."""
         if self.accept_international:
-            return self.international(number) is not None
-        return _LOCAL.fullmatch(number) is not None and self._lists(number)
+            return self.allowed_international(number) is not None
+        return _LOCAL.fullmatch(number) is not None and self._is_listed(number)
 
-    def international(self, number: str) -> str | None:
+    def allowed_international(self, number: str) -> str | None:
         """The 233 form of an allowed number in either form, as SMS accepts it; None for others."""
         local = to_local(without_plus(number)) if self.accept_international else to_local(number)
-        return COUNTRY_CODE + local[1:] if local is not None and self._lists(local) else None
+        return COUNTRY_CODE + local[1:] if local is not None and self._is_listed(local) else None
 
-    def _lists(self, local: str) -> bool:
+    def _is_listed(self, local: str) -> bool:
         return local.startswith(self.prefixes) and (not self.numbers or local in self.numbers)
 
     def refusal(self, number: str, forms: str = "") -> str:
-        """Why a number is not allowed in any form: quotes it, and names what would be taken.
+        """Why a number is not allowed in any form: quotes it, and names what is accepted.
 
         A sentence without its subject (D36). forms: a clause about the forms that are accepted.
         """
         value, prefixes = quoted(number), ", ".join(self.prefixes)
         local = to_local(number)
         if local is None:
-            says = f"{value} is not ten digits that begin {prefixes}{forms}"
-            meant = probable_local(number)
-            return f"{says}; '{meant}' would work" if meant and self.allows(meant) else says
+            problem = f"{value} is not ten digits that begin {prefixes}{forms}"
+            guess = probable_local(number)
+            return f"{problem}; '{guess}' would work" if guess and self.allows(guess) else problem
         if local.startswith(self.prefixes):
             return f"{value} is not listed in the setting allowed_numbers{forms}"
-        says = f"{value} is not allowlisted; it must begin {prefixes} (setting allowed_prefixes)"
-        return says + forms
+        required = f"it must begin {prefixes} (setting allowed_prefixes)"
+        return f"{value} is not allowlisted; {required}{forms}"

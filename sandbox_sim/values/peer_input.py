@@ -6,7 +6,7 @@ exponent, in either direction, than a double has: written out, 0e-1000000000 tak
 refused too where an object gives one name two values, because readers differ in which they take. In
 texts, what no database stores (NUL and unpaired surrogates) becomes U+FFFD.
 
-What is kept of a text is shorter: an identifier stands in an index, a reason in a list.
+Of a text, less is stored: an identifier is in an index, a reason in a list.
 """
 
 import json
@@ -15,25 +15,27 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-MOST_CHARACTERS: Final = 4 * 1024 * 1024
+from sandbox_sim.values.json_text import refuse_constant
 
-MOST_DEPTH: Final = 64
+MAX_CHARACTERS: Final = 4 * 1024 * 1024
 
-# Of a number as it is written; a double in its shortest form has 24.
-MOST_NUMBER_CHARACTERS: Final = 100
+MAX_DEPTH: Final = 64
+
+# Of one number as it is written; a double in its shortest form has 24.
+MAX_NUMBER_CHARACTERS: Final = 100
 
 # A double goes from 5e-324 to 1.8e308.
-MOST_EXPONENT: Final = 400
+MAX_EXPONENT: Final = 400
 
 # A number in the place of an identifier has at most this many digits.
-_MOST_ID_DIGITS: Final = 40
+_MAX_ID_DIGITS: Final = 40
 
 # The indexes of Postgres take 2,704 bytes; a character has at most four.
-MOST_ID_CHARACTERS: Final = 255
+MAX_ID_CHARACTERS: Final = 255
 
-MOST_REASON_CHARACTERS: Final = 500
+MAX_REASON_CHARACTERS: Final = 500
 
-MOST_ADDRESS_CHARACTERS: Final = 2048
+MAX_ADDRESS_CHARACTERS: Final = 2048
 
 
 _REPLACEMENT: Final = "\ufffd"
@@ -44,9 +46,9 @@ _LINE_BREAKS: Final = re.compile("[\t-\r\x85\u2028\u2029]+")
 
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
-_CUT: Final = "…"
+_ELLIPSIS: Final = "…"
 
-_TOO_DEEP: Final = f"it is nested more than {MOST_DEPTH} deep"
+_TOO_DEEP: Final = f"it is nested more than {MAX_DEPTH} deep"
 
 
 def read_json(text: str | bytes) -> Any:
@@ -56,22 +58,22 @@ def read_json(text: str | bytes) -> Any:
         ValueError: the text is not JSON, has NaN or Infinity in it, exceeds a bound, or gives one
             name two values.
     """
-    if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"it is longer than {MOST_CHARACTERS:,} characters")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"it is longer than {MAX_CHARACTERS:,} characters")
     try:
         document = json.loads(
             text,
-            object_pairs_hook=_object,
-            parse_float=_number,
-            parse_int=_number,
-            parse_constant=_refuse_constant,
+            object_pairs_hook=_unambiguous_object,
+            parse_float=_parse_number,
+            parse_int=_parse_number,
+            parse_constant=refuse_constant,
         )
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
-    return _storable(document, MOST_DEPTH)
+    return _make_storable(document, MAX_DEPTH)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unambiguous_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs) and any(found[name] != value for name, value in pairs):
         raise ValueError("an object gives one name two values")
@@ -90,7 +92,7 @@ def document_of(body: bytes) -> Mapping[str, Any]:
 def text_of(value: object) -> str:
     """A text, or a whole number in the place of one; empty for anything else."""
     if isinstance(value, Decimal):
-        is_whole = value.adjusted() < _MOST_ID_DIGITS and value == value.to_integral_value()
+        is_whole = value.adjusted() < _MAX_ID_DIGITS and value == value.to_integral_value()
         return str(int(value)) if is_whole else ""
     return value if isinstance(value, str) else ""
 
@@ -100,24 +102,24 @@ def amount_of(value: object) -> Decimal | None:
     if isinstance(value, Decimal):
         return value
     try:
-        return _number(value) if isinstance(value, str) else None
+        return _parse_number(value) if isinstance(value, str) else None
     except ValueError:
         return None
 
 
-def identifier(text: str) -> str:
-    """An identifier as it is kept and searched for; one that had to be changed matches none."""
-    return _cleaned(text, MOST_ID_CHARACTERS)
+def clean_identifier(text: str) -> str:
+    """An identifier as it is stored and searched for; a changed one matches no other."""
+    return _clean(text, MAX_ID_CHARACTERS)
 
 
-def reason(text: str) -> str:
-    """A text for people, in one line."""
-    return _cleaned(_LINE_BREAKS.sub(" ", text), MOST_REASON_CHARACTERS)
+def clean_reason(text: str) -> str:
+    """A text for people as it is stored: in one line."""
+    return _clean(_LINE_BREAKS.sub(" ", text), MAX_REASON_CHARACTERS)
 
 
-def address(text: str) -> str:
-    """An address; one that is too long is cut like any text, and leads nowhere."""
-    return _cleaned(text, MOST_ADDRESS_CHARACTERS)
+def clean_address(text: str) -> str:
+    """An address as it is stored; a longer one is cut, so it does not work."""
+    return _clean(text, MAX_ADDRESS_CHARACTERS)
 
 
 def storable(text: str) -> str:
@@ -125,26 +127,26 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub(_REPLACEMENT, text)
 
 
-def _cleaned(text: str, most: int) -> str:
-    text = text if len(text) <= most else text[: most - len(_CUT)] + _CUT
+def _clean(text: str, limit: int) -> str:
+    text = text if len(text) <= limit else text[: limit - len(_ELLIPSIS)] + _ELLIPSIS
     return _CONTROLS.sub(_REPLACEMENT, text)
 
 
-def _number(text: str) -> Decimal:
+def _parse_number(text: str) -> Decimal:
     """Raises `ValueError` for a number that is not finite or exceeds a bound."""
-    if len(text) > MOST_NUMBER_CHARACTERS:
-        raise ValueError(f"a number is longer than {MOST_NUMBER_CHARACTERS} characters")
+    if len(text) > MAX_NUMBER_CHARACTERS:
+        raise ValueError(f"a number is longer than {MAX_NUMBER_CHARACTERS} characters")
     try:
         number = Decimal(text)
     except InvalidOperation:
         raise ValueError("it is not a number, or its exponent is too large") from None
     exponent = number.as_tuple().exponent
-    if not isinstance(exponent, int) or abs(exponent) > MOST_EXPONENT:
-        raise ValueError(f"a number has an exponent beyond {MOST_EXPONENT}")
+    if not isinstance(exponent, int) or abs(exponent) > MAX_EXPONENT:
+        raise ValueError(f"a number has an exponent beyond {MAX_EXPONENT}")
     return number
 
 
-def _storable(value: Any, depth: int) -> Any:
+def _make_storable(value: Any, depth: int) -> Any:
     """The document with storable texts. Raises `ValueError` where it is nested too deeply."""
     match value:
         case str():
@@ -152,12 +154,8 @@ def _storable(value: Any, depth: int) -> Any:
         case dict() | list() if depth == 0:
             raise ValueError(_TOO_DEEP)
         case dict():
-            return {storable(name): _storable(each, depth - 1) for name, each in value.items()}
+            return {storable(name): _make_storable(each, depth - 1) for name, each in value.items()}
         case list():
-            return [_storable(each, depth - 1) for each in value]
+            return [_make_storable(each, depth - 1) for each in value]
         case _:
             return value
-
-
-def _refuse_constant(constant: str) -> object:
-    raise ValueError(f"{constant} is not a JSON number")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 # The maximum number of buckets. A bucket that was not used for long is full, so it can be dropped.
-_MOST_KEYS: Final = 10_000
+_MAX_BUCKETS: Final = 10_000
 
 # Floats do not add up exactly; a client that waited the reported time must pass.
 _TOLERANCE: Final = 1e-9
@@ -48,7 +48,7 @@ class Buckets:
         self._limit = limit
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
-    def wait(self, key: str, now: float) -> float:
+    def wait_time(self, key: str, now: float) -> float:
         """How long the key has to wait for a token; takes none."""
         return take(self._buckets.get(key), self._limit, now)[1]
 
@@ -56,6 +56,6 @@ class Buckets:
         """Take a token of the key if it has one; return how long to wait if it has none."""
         self._buckets[key], wait = take(self._buckets.get(key), self._limit, now)
         self._buckets.move_to_end(key)
-        if len(self._buckets) > _MOST_KEYS:
+        if len(self._buckets) > _MAX_BUCKETS:
             self._buckets.popitem(last=False)
         return wait

@@ -23,19 +23,19 @@ from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 from sandbox_sim.values import cards
-from sandbox_sim.values.json_text import compact, with_texts
+from sandbox_sim.values.json_text import compact, map_texts
 
 T = TypeVar("T")
 
 
 # Longer texts are not cached: they rarely repeat, and each takes the memory of many.
-LONGEST_TEXT: Final = 512
+MAX_CACHED_CHARACTERS: Final = 512
 
 
 def cached_by_text(maxsize: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
     """Cache the results of a pure function for the `maxsize` most recent texts.
 
-    Texts of more than `LONGEST_TEXT` characters are not cached, so a cache takes at most `maxsize`
+    Longer texts than `MAX_CACHED_CHARACTERS` are not cached, so a cache takes at most `maxsize`
     times some kilobytes.
     """
 
@@ -44,15 +44,15 @@ def cached_by_text(maxsize: int) -> Callable[[Callable[[str], T]], Callable[[str
 
         @wraps(function)
         def call(text: str) -> T:
-            return cached(text) if len(text) <= LONGEST_TEXT else function(text)
+            return cached(text) if len(text) <= MAX_CACHED_CHARACTERS else function(text)
 
         return call
 
     return decorate
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like this one; None if none is like it."""
+def closest_match(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like this one; None if no name is like it."""
     import difflib  # noqa: PLC0415 -- needed only for an error
 
     found = difflib.get_close_matches(name, known, n=1)
@@ -62,9 +62,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The end of an error about an unknown name: `did you mean status?`, or the names there are."""
     names = list(known)
-    near = nearest(name, names)
-    if near is not None:
-        return f"did you mean {near}?"
+    match = closest_match(name, names)
+    if match is not None:
+        return f"did you mean {match}?"
     return f"there are {', '.join(names) or 'none'}"
 
 
@@ -87,7 +87,7 @@ def printable_json(text: str) -> str:
 
 def printable_document(document: Any) -> Any:
     """A parsed JSON document with every text in it made `printable`, names too."""
-    return with_texts(document, printable, printable)
+    return map_texts(document, printable, printable)
 
 
 def _json_escape(char: str) -> str:
@@ -122,14 +122,14 @@ _ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 # 4.111111111111111e15.
 _ZEROS: Final = bytes(48 if 48 <= byte <= 57 else 120 for byte in range(256))
 
-_LEFT_OUT: Final = bytes(range(33)) + b"\x7f+-.\\bfnrt"
+_IGNORED_BYTES: Final = bytes(range(33)) + b"\x7f+-.\\bfnrt"
 
 _LONG: Final = b"0" * cards.SHORTEST
 
 # The beginning of a card number, which begins a group of digits as in `_card_digits`, or follows
-# the zeros of a JSON number. Between the digits are the characters of `_LEFT_OUT`. A pattern that
+# the zeros of a JSON number. Between the digits are characters of `_IGNORED_BYTES`. A pattern that
 # begins with a set is found fastest.
-_BETWEEN: Final = rf"[{re.escape(_LEFT_OUT.decode())}]*"
+_BETWEEN: Final = rf"[{re.escape(_IGNORED_BYTES.decode())}]*"
 
 _FIRST_TWO: Final = "|".join(
     rf"(?<={first}){_BETWEEN}[{seconds}]" for first, seconds in cards.FIRST_TWO_DIGITS.items()
@@ -163,7 +163,7 @@ def needs_no_masking(raw: bytes) -> bool:
         and _PERCENT not in raw
         and (_BACKSLASH not in raw or raw.find(b"\\u") < 0)
         and (
-            raw.translate(_ZEROS, _LEFT_OUT).find(_LONG) < 0
+            raw.translate(_ZEROS, _IGNORED_BYTES).find(_LONG) < 0
             or (raw.find(_CARD_OPTION) < 0 and _MAY_BE_A_CARD.search(raw) is None)
         )
     )
@@ -228,14 +228,14 @@ def _redact_json(text: str, redact: Redact = redact_document) -> str:
         return text
     repeated: list[str] = []
 
-    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def to_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
             repeated.extend(found)
         return found
 
     try:
-        document = json.loads(text, object_pairs_hook=object_of)
+        document = json.loads(text, object_pairs_hook=to_object)
         redacted = redact(document)
     except (ValueError, RecursionError):
         return _redact_escaped(text)
@@ -271,13 +271,13 @@ def _redact_escaped(text: str) -> str:
     text = _redact(text)
     if "\\" not in text:
         return text
-    decoded = _ESCAPE.sub(_unescaped, text)
+    decoded = _ESCAPE.sub(_unescape, text)
     decoded = decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     redacted = _redact(decoded)
     return text if redacted == decoded else redacted
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     code, letter = found.groups()
     return chr(int(code, 16)) if code else _ESCAPED.get(letter, letter)
 
@@ -325,7 +325,7 @@ def _card_digits(digits: str, borders: Sequence[int]) -> set[int]:
     ]
     sums = cards.luhn_sums(digits) if candidates else ()
     for begin, end in candidates:
-        if cards.is_checked(sums, begin, end):
+        if cards.has_valid_check_digit(sums, begin, end):
             masked.update(range(begin + cards.FIRST_SHOWN, end - cards.LAST_SHOWN))
     return masked
 
@@ -347,7 +347,7 @@ def quoted(value: str) -> str:
 
     The quotes show blanks at the ends, such as one that a form made of a `+`.
     """
-    return f"'{_cut(printable_ascii(redact_text(value[:_EXAMINED])), MAX_QUOTED)}'"
+    return f"'{_truncate(printable_ascii(redact_text(value[:_EXAMINED])), MAX_QUOTED)}'"
 
 
 def quoted_card(value: str) -> str:
@@ -365,8 +365,8 @@ def printable_ascii(text: str) -> str:
 @cached_by_text(maxsize=512)
 def header_value(sentence: str) -> str:
     """A sentence as the value of a header: printable ASCII of at most 300 characters."""
-    return _cut(printable_ascii(sentence), MAX_SENTENCE)
+    return _truncate(printable_ascii(sentence), MAX_SENTENCE)
 
 
-def _cut(text: str, limit: int) -> str:
+def _truncate(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 3]}..."

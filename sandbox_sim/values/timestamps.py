@@ -33,24 +33,24 @@ def iso(moment: datetime) -> str:
     return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
-# What a person may wait, in seconds of real time; longer is a mistake.
-LONGEST_WAIT_S: Final = 600
+# The longest timeout that a person may ask for, in seconds of real time.
+MAX_WAIT_S: Final = 600
 
-A_WAIT: Final = f"a number of seconds from 0 to {LONGEST_WAIT_S}"
+VALID_WAIT: Final = f"a number of seconds from 0 to {MAX_WAIT_S}"
 
 
-def is_wait(seconds: object) -> bool:
-    """Whether a value is `A_WAIT`; `nan` and booleans are not."""
+def is_valid_wait(seconds: object) -> bool:
+    """Whether a value is `VALID_WAIT`; `nan` and booleans are not valid."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         return False
-    return 0 <= seconds <= LONGEST_WAIT_S
+    return 0 <= seconds <= MAX_WAIT_S
 
 
 _PART: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)(ms|s|m|h|d)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
-def seconds_of(text: str) -> float | None:
+def parse_duration(text: str) -> float | None:
     """The seconds of a duration; None where the text is not one."""
     parts: list[tuple[str, str]] = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:

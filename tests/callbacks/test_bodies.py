@@ -59,7 +59,7 @@ def body(profile: Profile, subject: TransactionRecord) -> dict[str, object]:
 
 def decided(status: Status) -> TransactionRecord:
     pending = transaction()
-    return pending if status is Status.PENDING else pending.moved(status, SETTLED)
+    return pending if status is Status.PENDING else pending.with_status(status, SETTLED)
 
 
 @pytest.mark.spec("sandbox.3")

@@ -67,9 +67,9 @@ async def test_live_balances_move_and_fixed_ones_stay(store: Store, live: bool, 
     accounts = Accounts(live=live)
 
     async def work(unit: Unit) -> list[Decimal]:
-        await accounts.move(unit, transaction())
-        before = await accounts.reported(unit, SERVICE, Wallet.COLLECTION, NOW)
-        await accounts.move(unit, settled())
-        return [before, await accounts.reported(unit, SERVICE, Wallet.COLLECTION, NOW)]
+        await accounts.post(unit, transaction())
+        before = await accounts.reported_balance(unit, SERVICE, Wallet.COLLECTION, NOW)
+        await accounts.post(unit, settled())
+        return [before, await accounts.reported_balance(unit, SERVICE, Wallet.COLLECTION, NOW)]
 
     assert await store.run(work) == [Decimal(100_000), Decimal(after)]

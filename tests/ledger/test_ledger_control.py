@@ -49,7 +49,7 @@ async def a_desk() -> Desk:
 async def test_an_audit_in_parts_of_any_size_finds_a_sound_ledger_sound(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_control, "AT_ONCE", at_once)
+    monkeypatch.setattr(ledger_control, "PAGE_SIZE", at_once)
     desk = await a_desk()
 
     result = await desk.ledger.audit()

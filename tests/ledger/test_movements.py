@@ -19,8 +19,8 @@ from sandbox_sim.records.ledger import (
     Reason,
     Transfer,
     TransferKind,
+    make_transfer,
     our_account,
-    transfer,
 )
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status, TransactionRecord
@@ -181,7 +181,7 @@ def test_a_contradiction_follows_the_network_and_puts_the_difference_in_suspense
     ("reason", "change"), [(Reason.CHARGE, -2), (Reason.REFUND, 2), (Reason.TOPUP, 2)]
 )
 def test_units_are_posted_in_both_modes(mode: ServiceMode, reason: Reason, change: int) -> None:
-    moved = movements.units(reason, mode, 55, 2, "M1", NOON)
+    moved = movements.sms_units(reason, mode, 55, 2, "M1", NOON)
 
     assert (moved.kind, moved.account) == (TransferKind.POSTED, account_of(55, Wallet.SMS, mode))
     assert {str(moved.debit), str(moved.credit)} == {"issued/SMS", "service/55/sms/SMS"}
@@ -195,7 +195,7 @@ def test_a_topup_of_money_and_an_invalid_amount_are_refused() -> None:
             movements.topup(55, wallet, 100, NOON)
     for amount in ("-1", "NaN", "Infinity"):
         with pytest.raises(BadTransfer):
-            transfer(Reason.TOPUP, account_of(), Decimal(amount), "", NOON)
+            make_transfer(Reason.TOPUP, account_of(), Decimal(amount), "", NOON)
 
 
 def test_every_reason_has_its_accounts_and_a_text() -> None:

@@ -46,8 +46,8 @@ from sandbox_sim.production.manual_actions import Decision
 from sandbox_sim.records.attempts import Attempt, AttemptQuery, Terms
 from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.records.ledger import (
-    BY_HAND,
-    MOVES,
+    MANUAL_REASONS,
+    MOVING_KINDS,
     Account,
     AccountKind,
     Balance,
@@ -219,7 +219,7 @@ class Histories(RuleBasedStateMachine):
     def moved(kinds: set[AccountKind], lines: Sequence[LedgerLine]) -> dict[str, Decimal]:
         """The amount of each payment that the lines move into accounts of these kinds."""
         found: dict[str, Decimal] = defaultdict(Decimal)
-        for made in (line.transfer for line in lines if line.transfer.kind in MOVES):
+        for made in (line.transfer for line in lines if line.transfer.kind in MOVING_KINDS):
             found[made.subject] += made.amount * (made.credit.kind in kinds)
             found[made.subject] -= made.amount * (made.debit.kind in kinds)
         return found
@@ -384,7 +384,7 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def every_manual_entry_has_a_name_and_a_reason_and_is_reversed_once(self) -> None:
         for line in self.records.lines:
-            if line.transfer.reason in BY_HAND | {Reason.TOPUP}:
+            if line.transfer.reason in MANUAL_REASONS | {Reason.TOPUP}:
                 assert line.manual is not None
                 assert line.manual.by
                 assert line.manual.why

@@ -110,7 +110,7 @@ async def test_an_answer_decides_once_and_until_the_prompt_times_out(
 async def test_the_prompts_of_a_number_among_the_newest_records_are_shown_oldest_first(
     phone: Phone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    decided = waiting(3).moved(Status.SUCCESSFUL, NOW)
+    decided = waiting(3).with_status(Status.SUCCESSFUL, NOW)
     plain = transaction("10000000004", transaction_id="T4")
     await phone.gets(waiting(1), waiting(2, party=IN_233), decided, plain, waiting(5, party="Ama"))
     assert await phone.prompts() == ["1", "2"]

@@ -212,7 +212,7 @@ class Desk:
     async def fund(self, amount: str, wallet: Wallet = Wallet.PAYOUT) -> None:
         """Give the service money to pay out."""
         account, now = wallet_of(ServiceMode.PRODUCTION, SERVICE, wallet), self.clock.now()
-        made = transfer(Reason.DEPOSITED, account, Decimal(amount), "", now, network="first")
+        made = make_transfer(Reason.DEPOSITED, account, Decimal(amount), "", now, network="first")
         await unit_of(self.store).add_transfer(made)
 
     async def fund_airtime(self, amount: str) -> None:

@@ -21,7 +21,7 @@ from sandbox_sim.records.attempts import (
     Change,
     Judgement,
     Terms,
-    apply,
+    apply_report,
     recheck_at,
 )
 from sandbox_sim.records.reports import Echo, Outcome, Report
@@ -126,7 +126,7 @@ def test_a_success_is_settled_with_the_amount_the_network_confirms(operation: Op
 @pytest.mark.parametrize("amount", [None, Decimal("10.50"), Decimal("NaN")])
 def test_a_success_of_the_full_or_an_unusable_amount_needs_no_force(amount: Decimal | None) -> None:
     said = report(Outcome.SUCCEEDED, echo=Echo("other", amount))
-    known = apply(attempt(), said, TERMS, LATER).attempt
+    known = apply_report(attempt(), said, TERMS, LATER).attempt
 
     assert (known.is_open, objection_to(known, said, Outcome.SUCCEEDED)) == (True, "")
 
@@ -147,8 +147,10 @@ def test_a_later_report_of_the_confirmed_amount_is_not_a_mismatch() -> None:
     settled = attempt(outcome=Outcome.SUCCEEDED, confirmed_amount=Decimal(8))
     eight, ten = (report(Outcome.SUCCEEDED, echo=Echo(amount=Decimal(a))) for a in ("8", "10.50"))
 
-    assert apply(settled, eight, TERMS, GIVEN_UP).change is Change.NOTHING
-    assert apply(settled, ten, TERMS, GIVEN_UP).attempt.mismatch == "amount is 10.50 and not 8"
+    assert apply_report(settled, eight, TERMS, GIVEN_UP).change is Change.NOTHING
+    assert (
+        apply_report(settled, ten, TERMS, GIVEN_UP).attempt.mismatch == "amount is 10.50 and not 8"
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,7 +238,7 @@ def test_a_new_mismatch_after_a_decision_is_listed_again() -> None:
     doubted = apply(attempt(), report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER).attempt
     closed = settled_by_person(doubted, Outcome.SUCCEEDED, by="ama", reason="seen", now=LATER)
 
-    same = apply(closed, report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER)
+    same = apply_report(closed, report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER)
     assert same.change is Change.NOTHING
     assert not waiting_reasons(same.attempt, TERMS.schedule, LATER)
 

@@ -9,7 +9,7 @@ import pytest
 from sandbox_sim.ports.network import StatusResult
 from sandbox_sim.production.decisions import ForceNeeded, IllegalSettlement
 from sandbox_sim.production.manual_actions import Decision, SettledByHand
-from sandbox_sim.records.attempts import KeptDecision
+from sandbox_sim.records.attempts import StoredDecision
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status

@@ -14,12 +14,12 @@ from sandbox_sim.production.notifications import (
     ExchangeLog,
 )
 from sandbox_sim.records.exchanges import (
-    KeptNotification,
     NotificationQuery,
     NotificationState,
     NotificationTrust,
     RawNotification,
     Scrubber,
+    StoredNotification,
 )
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
@@ -169,7 +169,7 @@ def unproven(path: str) -> RawNotification:
     return raw_notification(network="first", path=path, headers={})
 
 
-async def stored(desk: Desk, **asked: Any) -> list[KeptNotification]:
+async def stored(desk: Desk, **asked: Any) -> list[StoredNotification]:
     query = NotificationQuery(**asked)
     return list(await unit_of(desk.store).list_notifications(query))
 
@@ -308,7 +308,7 @@ async def test_clean_up_scrubs_old_secrets_and_deletes_old_notifications() -> No
 
     for state in NotificationState:
         number = await unit_of(desk.store).add_raw_notification(raw)
-        await unit_of(desk.store).save_raw_notification(KeptNotification(number, raw, state))
+        await unit_of(desk.store).save_raw_notification(StoredNotification(number, raw, state))
     await desk.notifications.clean_up()
     still = {NotificationState.NEW, NotificationState.UNMATCHED}
     assert {each.state for each in await stored(desk) if "Bearer" in str(each)} == still

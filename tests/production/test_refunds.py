@@ -209,7 +209,7 @@ async def test_a_refund_over_a_network_that_was_removed_is_refused(desk: Desk) -
 
 async def test_a_refund_of_more_than_the_wallet_has_is_refused(desk: Desk) -> None:
     account, now = wallet_of(LIVE, SERVICE, Wallet.COLLECTION), desk.clock.now()
-    spent = transfer(Reason.SPENT, account, Decimal("0.01"), "", now, network="first")
+    spent = make_transfer(Reason.SPENT, account, Decimal("0.01"), "", now, network="first")
     await unit_of(desk.store).add_transfer(spent)
 
     with pytest.raises(RefundRefused, match=r"less than 10.50 is available in the collection"):

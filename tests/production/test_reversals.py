@@ -208,7 +208,7 @@ class TestWalletThatDoesNotCoverTheReversal:
         """A collection of 10.50 of which 4 were spent since."""
         desk = await collected()
         account, now = wallet_of(LIVE, SERVICE, Wallet.COLLECTION), desk.clock.now()
-        spent = transfer(Reason.SPENT, account, Decimal(4), "", now, network="first")
+        spent = make_transfer(Reason.SPENT, account, Decimal(4), "", now, network="first")
         await unit_of(desk.store).add_transfer(spent)
         return desk
 

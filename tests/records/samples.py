@@ -45,7 +45,7 @@ def transaction(operation: Operation = Operation.COLLECT, **fields: Any) -> Tran
 
 def settled(operation: Operation = Operation.COLLECT, **fields: Any) -> TransactionRecord:
     """The same transaction, successful a second later."""
-    return transaction(operation, **fields).moved(Status.SUCCESSFUL, SETTLED)
+    return transaction(operation, **fields).with_status(Status.SUCCESSFUL, SETTLED)
 
 
 def message(**fields: Any) -> Message:

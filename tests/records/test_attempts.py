@@ -17,11 +17,11 @@ from sandbox_sim.records.attempts import (
     PollingSchedule,
     Terms,
     after_hint,
-    apply,
+    apply_report,
     ask_after_hint,
+    find_undecided,
     may_submit_again,
-    reversed_in_words,
-    undecided,
+    reversal_reason,
 )
 from sandbox_sim.records.reports import (
     FINAL,
@@ -100,7 +100,7 @@ def test_an_attempt_is_in_doubt_until_a_person_settles_it() -> None:
 @pytest.mark.parametrize("source", Source)
 @pytest.mark.parametrize("before", OPEN)
 def test_a_confirmed_success_ends_an_open_attempt(before: Outcome, source: Source) -> None:
-    judged = apply(attempt(outcome=before), report(Outcome.SUCCEEDED, source), TERMS, LATER)
+    judged = apply_report(attempt(outcome=before), report(Outcome.SUCCEEDED, source), TERMS, LATER)
 
     assert judged.change is Change.ENDED
     assert judged.attempt.outcome is Outcome.SUCCEEDED
@@ -155,7 +155,7 @@ def test_a_reference_that_is_not_found_leaves_the_attempt_open(outcome: Outcome)
 
 def test_only_a_failed_attempt_is_kept_as_cancelled() -> None:
     for outcome in (Outcome.FAILED, Outcome.SUCCEEDED):
-        judged = apply(attempt(), report(outcome, cancelled=True), TERMS, LATER)
+        judged = apply_report(attempt(), report(outcome, cancelled=True), TERMS, LATER)
         assert judged.attempt.cancelled is (outcome is Outcome.FAILED)
 
 
@@ -174,7 +174,7 @@ def test_only_a_failed_attempt_is_kept_as_cancelled() -> None:
 def test_a_final_report_with_different_fields_leaves_the_attempt_open_and_listed(
     outcome: Outcome, echo: Echo, mismatch: str
 ) -> None:
-    judged = apply(attempt(), report(outcome, echo=echo), TERMS, LATER)
+    judged = apply_report(attempt(), report(outcome, echo=echo), TERMS, LATER)
 
     assert judged.change is Change.MISMATCH
     assert judged.attempt.is_open
@@ -187,9 +187,9 @@ def test_a_mismatch_counts_once_and_a_matching_success_ends_the_attempt(source: 
     """A field that the network always sends must be there."""
     terms = Terms(always_sent=frozenset({(source, Field.AMOUNT)}))
     without = report(Outcome.SUCCEEDED, source, Echo("R1"))
-    first = apply(attempt(), without, terms, LATER)
-    second = apply(first.attempt, without, terms, LATER)
-    right = apply(second.attempt, without, TERMS, LATER)
+    first = apply_report(attempt(), without, terms, LATER)
+    second = apply_report(first.attempt, without, terms, LATER)
+    right = apply_report(second.attempt, without, TERMS, LATER)
 
     assert first.attempt.mismatch == "amount is missing"
     changes = [judged.change for judged in (first, second, right)]
@@ -282,7 +282,7 @@ def test_other_reports_with_different_fields_give_a_final_attempt_a_mismatch(
 def test_a_payment_that_spends_fails_only_after_a_status_query(
     operation: Operation, source: Source
 ) -> None:
-    judged = apply(attempt(operation), report(Outcome.FAILED, source), TERMS, LATER)
+    judged = apply_report(attempt(operation), report(Outcome.FAILED, source), TERMS, LATER)
 
     assert (judged.change, judged.attempt.outcome) == (Change.NOTED, Outcome.PENDING)
     assert judged.attempt.next_ask_at == LATER
@@ -293,13 +293,13 @@ def test_a_failed_payout_ends_if_it_is_still_failed_after_the_grace(outcome: Out
     terms = Terms(failure_grace=timedelta(minutes=10))
     failed = report(outcome)
 
-    first = apply(attempt(Operation.PAYOUT), failed, terms, LATER)
+    first = apply_report(attempt(Operation.PAYOUT), failed, terms, LATER)
     assert first.attempt.outcome is Outcome.PENDING
     assert first.attempt.next_ask_at == LATER + timedelta(minutes=10)
 
-    early = apply(first.attempt, failed, terms, LATER + timedelta(minutes=9))
+    early = apply_report(first.attempt, failed, terms, LATER + timedelta(minutes=9))
     assert early.attempt.is_open
-    ended = apply(early.attempt, failed, terms, LATER + timedelta(minutes=10))
+    ended = apply_report(early.attempt, failed, terms, LATER + timedelta(minutes=10))
     assert (ended.change, ended.attempt.outcome) == (Change.ENDED, outcome)
     # A payout that is pending again starts its grace again.
     again = apply(first.attempt, report(Outcome.PENDING), terms, LATER + timedelta(minutes=5))
@@ -378,7 +378,7 @@ def test_a_refused_repeat_keeps_its_reason_and_is_the_last_one() -> None:
     again = TWICE_MISSED._replace(submits=2)
     refused = report(Outcome.REFUSED, source=Source.SUBMIT, reason="019")
 
-    after, change = apply(again, refused, IDEMPOTENT, LATER)
+    after, change = apply_report(again, refused, IDEMPOTENT, LATER)
 
     assert (after.outcome, change) == (Outcome.UNKNOWN, Change.NOTED)
     assert after.reason == "a repeat was refused: 019"
@@ -388,12 +388,12 @@ def test_a_refused_repeat_keeps_its_reason_and_is_the_last_one() -> None:
 def test_misses_in_a_row_are_counted_until_a_repeat() -> None:
     """Two answers at the same time are one miss: after a restart two jobs of an attempt may ask."""
     missing, silent = report(Outcome.UNKNOWN, found=False), report(Outcome.UNKNOWN)
-    once = apply(attempt(), missing, TERMS, LATER).attempt
+    once = apply_report(attempt(), missing, TERMS, LATER).attempt
     for seconds, count in ((2.4, 1), (2.5, 2)):
         later = LATER + timedelta(seconds=seconds)
-        assert apply(once, missing, TERMS, later).attempt.missed == count
-    twice = apply(once, silent, TERMS, LATER + timedelta(seconds=5)).attempt
-    twice = apply(twice, missing, TERMS, LATER + timedelta(seconds=10)).attempt
+        assert apply_report(once, missing, TERMS, later).attempt.missed == count
+    twice = apply_report(once, silent, TERMS, LATER + timedelta(seconds=5)).attempt
+    twice = apply_report(twice, missing, TERMS, LATER + timedelta(seconds=10)).attempt
 
     for reported, count in ((Outcome.UNKNOWN, 2), (Outcome.NOT_SENT, 2), (Outcome.PENDING, 0)):
         judged = apply(twice, report(reported), TERMS, LATER).attempt
@@ -405,7 +405,9 @@ def test_misses_in_a_row_are_counted_until_a_repeat() -> None:
 def test_the_first_identifier_of_the_network_is_kept() -> None:
     kept = attempt()
     for network_id in ("", "N1", "", "N2"):
-        kept = apply(kept, report(Outcome.PENDING, network_id=network_id), TERMS, LATER).attempt
+        kept = apply_report(
+            kept, report(Outcome.PENDING, network_id=network_id), TERMS, LATER
+        ).attempt
 
     assert kept.network_id == "N1"
 
@@ -458,10 +460,10 @@ def test_the_newest_open_or_doubted_attempt_of_a_payment_is_the_undecided_one() 
     pending, final = attempt(), attempt(outcome=Outcome.FAILED)
     doubted = final._replace(contradiction="status says succeeded after failed")
 
-    assert undecided([pending, final]) is pending
-    assert undecided([doubted, final]) is doubted
-    assert undecided([pending, doubted]) is doubted
-    assert undecided([final, final._replace(number=2)]).number == 2
+    assert find_undecided([pending, final]) is pending
+    assert find_undecided([doubted, final]) is doubted
+    assert find_undecided([pending, doubted]) is doubted
+    assert find_undecided([final, final._replace(number=2)]).number == 2
 
 
 @pytest.mark.decision("D45")

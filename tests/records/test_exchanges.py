@@ -13,12 +13,12 @@ from sandbox_sim.records.exchanges import (
     KEPT_BYTES,
     KEPT_UNMATCHED,
     MessagePart,
+    NotificationEffect,
     NotificationTrust,
     Scrubber,
-    Standing,
-    next_match,
-    standing,
-    together,
+    message_outcome,
+    next_match_at,
+    notification_effect,
 )
 from sandbox_sim.records.reports import Outcome
 from tests.production.samples import NOON
@@ -125,30 +125,30 @@ def test_a_part_keeps_its_first_final_outcome(first: Outcome) -> None:
 @pytest.mark.parametrize(
     ("trust", "verified", "has_status", "expected"),
     [
-        (NotificationTrust.SIGNED, True, True, Standing.COUNTS),
-        (NotificationTrust.SIGNED, True, False, Standing.COUNTS),
-        (NotificationTrust.SIGNED, False, True, Standing.HINT),
-        (NotificationTrust.SIGNED, False, False, Standing.REFUSED),
-        (NotificationTrust.HINT, True, True, Standing.HINT),
-        (NotificationTrust.HINT, True, False, Standing.REFUSED),
-        (NotificationTrust.HINT, False, True, Standing.HINT),
-        (NotificationTrust.NONE, True, True, Standing.HINT),
-        (NotificationTrust.NONE, True, False, Standing.REFUSED),
+        (NotificationTrust.SIGNED, True, True, NotificationEffect.COUNTS),
+        (NotificationTrust.SIGNED, True, False, NotificationEffect.COUNTS),
+        (NotificationTrust.SIGNED, False, True, NotificationEffect.HINT),
+        (NotificationTrust.SIGNED, False, False, NotificationEffect.REFUSED),
+        (NotificationTrust.HINT, True, True, NotificationEffect.HINT),
+        (NotificationTrust.HINT, True, False, NotificationEffect.REFUSED),
+        (NotificationTrust.HINT, False, True, NotificationEffect.HINT),
+        (NotificationTrust.NONE, True, True, NotificationEffect.HINT),
+        (NotificationTrust.NONE, True, False, NotificationEffect.REFUSED),
     ],
 )
 def test_only_a_proven_notification_counts(
-    trust: NotificationTrust, verified: bool, has_status: bool, expected: Standing
+    trust: NotificationTrust, verified: bool, has_status: bool, expected: NotificationEffect
 ) -> None:
-    assert standing(trust, verified=verified, has_status=has_status) is expected
+    assert notification_effect(trust, verified=verified, has_status=has_status) is expected
 
 
 def test_a_notification_that_matches_no_attempt_is_tried_again_for_a_day() -> None:
     waits = []
     for tries in range(12):
-        due = next_match(NOON, tries, NOON)
+        due = next_match_at(NOON, tries, NOON)
         assert due is not None
         waits.append((due - NOON).total_seconds())
 
     assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
-    assert next_match(NOON, 300, NOON + KEPT_UNMATCHED - timedelta(seconds=1)) is not None
-    assert next_match(NOON, 300, NOON + KEPT_UNMATCHED) is None
+    assert next_match_at(NOON, 300, NOON + KEPT_UNMATCHED - timedelta(seconds=1)) is not None
+    assert next_match_at(NOON, 300, NOON + KEPT_UNMATCHED) is None

@@ -197,8 +197,8 @@ def test_an_illegal_transition_raises_and_changes_nothing(status: SmsStatus, to:
     kept = before._replace()
 
     if (status, to) in LEGAL:
-        assert before.moved(to, LATER).status is to
+        assert before.with_status(to, LATER).status is to
     else:
         with pytest.raises(IllegalSmsTransition, match=f"P1 is {status} and cannot become {to}"):
-            before.moved(to, LATER)
+            before.with_status(to, LATER)
     assert before == kept

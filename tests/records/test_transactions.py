@@ -39,13 +39,13 @@ IN_CALLBACKS = {**MESSAGE, "000": "SUCCESS"}
 @pytest.mark.parametrize("at", [NOON, SETTLED])
 def test_a_pending_transaction_is_decided_once_and_keeps_the_time(to: Status, at: datetime) -> None:
     before = transaction()
-    decided = before.moved(to, at)
+    decided = before.with_status(to, at)
 
     assert before.timeline == ((Status.PENDING, NOON),)
     assert decided.timeline == ((Status.PENDING, NOON), (to, at))
     assert decided._replace(status=before.status, decided_at=before.decided_at) == before
     with pytest.raises(IllegalTransition, match=f"T1 is {to} and cannot become 000"):
-        decided.moved(Status.SUCCESSFUL, at)
+        decided.with_status(Status.SUCCESSFUL, at)
 
 
 @pytest.mark.spec("states.transactions")
@@ -112,7 +112,7 @@ def test_the_secrets_of_an_address_are_kept_apart_from_the_shown_payment(field: 
 def test_the_status_record_has_its_fields_in_the_order_of_the_interface(status: Status) -> None:
     subject = transaction()
     if status is not Status.PENDING:
-        subject = subject.moved(status, SETTLED)
+        subject = subject.with_status(status, SETTLED)
 
     assert transactions.WORDING[status].callback == IN_CALLBACKS[status.value]
     with_reason = status_record(subject, "no funds")["status_desc"]
@@ -142,7 +142,7 @@ def test_each_status_has_a_word_and_is_shown_with_it() -> None:
     other = "status 002 pending; the outer 000 only says that the query was answered"
     assert whys == ["status 000 successful", other]
     # A person pays, fails or cancels on the hosted card page.
-    chosen = {each.value: transactions.STATUS_OF[each].value for each in transactions.Choice}
+    chosen = {each.value: each.status.value for each in transactions.Choice}
     assert chosen == {"pay": "000", "fail": "001", "cancel": "003"}
     assert set(transactions.FIELD_VALUES) == {"status", "mode", "operation"}
     assert set(transactions.FIELD_VALUES) < set(shown(transaction(), NOON))

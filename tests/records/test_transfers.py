@@ -14,12 +14,12 @@ from sandbox_sim.records.ledger import (
     LedgerQuery,
     Overdrawn,
     TransferKind,
-    named,
+    empty_balance,
+    ending_problem,
     our_account,
+    parse_account,
     shown,
-    unopened,
     wallet_of,
-    why_it_cannot_end,
 )
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
@@ -56,15 +56,15 @@ def test_an_account_is_read_back_from_its_name(account: Account) -> None:
 def test_only_a_pending_transfer_of_the_same_wallet_can_end() -> None:
     end = LedgerLine(1, set_aside()).voided(NOW)
 
-    assert why_it_cannot_end(set_aside(), end) == ""
+    assert ending_problem(set_aside(), end) == ""
     for other in (paid_in(into=PAYOUT), set_aside()._replace(debit=COLLECTION)):
-        assert why_it_cannot_end(other, end) == "it is not a pending transfer of this wallet"
+        assert ending_problem(other, end) == "it is not a pending transfer of this wallet"
 
 
 @pytest.mark.decision("D21", "D22")
 @given(st.lists(FLOATS, min_size=1))
 def test_a_balance_is_the_sum_of_its_transfers_to_the_last_digit(amounts: list[Decimal]) -> None:
-    balance = unopened(NOW)
+    balance = empty_balance(NOW)
     for amount in amounts:
         made = posting(amount, at=after(hours=1))
         balance = balance.after(account_of(), made)
@@ -79,7 +79,7 @@ def test_a_balance_is_the_sum_of_its_transfers_to_the_last_digit(amounts: list[D
 def test_a_pending_amount_is_not_available_until_it_ends(
     has: int, wanted: int, data: st.DataObject
 ) -> None:
-    balance = unopened(NOW).after(PAYOUT, paid_in(str(has), PAYOUT))
+    balance = empty_balance(NOW).after(PAYOUT, paid_in(str(has), PAYOUT))
     pending = LedgerLine(1, set_aside(str(wanted)))
     if wanted > has:
         with pytest.raises(Overdrawn):
@@ -99,7 +99,7 @@ def test_only_a_wallet_of_the_sandbox_may_be_below_zero() -> None:
     spent = posting("-1", account=Wallet.PAYOUT)
     live = posting("-1", account=Wallet.PAYOUT, mode=LIVE)
 
-    assert unopened(NOW).after(spent.debit, spent).available == -1
+    assert empty_balance(NOW).after(spent.debit, spent).available == -1
     with pytest.raises(Overdrawn, match="service/55/payout/GHS has 0, less than 1"):
         unopened(NOW).after(live.debit, live)
     # Units and airtime are assets as currencies are.

@@ -39,13 +39,15 @@ class Merchant:
     async def collects(self, *amounts: str, reason: Reason = Reason.COLLECTED) -> None:
         for amount in amounts:
             at = self.clock.now()
-            moved = transfer(reason, COLLECTION, Decimal(amount), f"P{amount}", at, network="mtn")
+            moved = make_transfer(
+                reason, COLLECTION, Decimal(amount), f"P{amount}", at, network="mtn"
+            )
             await unit_of(self.store).add_transfer(moved)
 
     async def sets_aside(self, amount: str) -> LedgerLine:
         """Add a pending transfer, as a refund does until its network confirms it."""
         kind, at = TransferKind.PENDING, self.clock.now()
-        moved = transfer(Reason.SPENT, COLLECTION, Decimal(amount), "R1", at, kind=kind)
+        moved = make_transfer(Reason.SPENT, COLLECTION, Decimal(amount), "R1", at, kind=kind)
         number = await unit_of(self.store).add_transfer(moved)
         return LedgerLine(number, moved)
 
@@ -102,7 +104,7 @@ async def test_a_late_line_and_a_correction_belong_to_the_open_period(merchant: 
     await merchant.collects("10")
     closed_at = merchant.later()
     await merchant.closes(closed_at)
-    late = transfer(Reason.COLLECTED, COLLECTION, Decimal(5), "late", closed_at - DAY / 2)
+    late = make_transfer(Reason.COLLECTED, COLLECTION, Decimal(5), "late", closed_at - DAY / 2)
     await unit_of(merchant.store).add_transfer(late)
     wrong = Adjustment(SERVICE, Wallet.COLLECTION, AccountKind.FEES, Decimal(3), adds=False)
     await merchant.books.adjust(wrong, SIGNED)
@@ -172,7 +174,9 @@ async def test_only_one_of_several_closings_at_once_succeeds(merchant: Merchant)
 async def test_only_one_of_several_resolutions_and_reversals_at_once_succeeds(
     store: Store, clock: VirtualClock
 ) -> None:
-    came_in = transfer(Reason.SUSPENDED, COLLECTION, Decimal(5), "10000000001", NOW, network="mtn")
+    came_in = make_transfer(
+        Reason.SUSPENDED, COLLECTION, Decimal(5), "10000000001", NOW, network="mtn"
+    )
     suspense = came_in._replace(debit=came_in.credit, credit=came_in.debit)
 
     await unit_of(store).add_attempt(attempt(), "{}")
@@ -199,7 +203,7 @@ async def test_only_one_of_several_resolutions_and_reversals_at_once_succeeds(
 async def test_a_long_statement_is_read_in_parts(
     open_store: OpenStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sandbox_sim.ledger.periods._AT_ONCE", 2)
+    monkeypatch.setattr("sandbox_sim.ledger.periods._PAGE_SIZE", 2)
     async with open_store(clock) as store:
         merchant = Merchant(store, clock)
         await merchant.collects("1", "2", "3", "4", "5")

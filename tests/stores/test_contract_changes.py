@@ -114,7 +114,7 @@ async def test_a_change_is_published_after_its_commit_and_only_while_a_reader_ex
 ) -> None:
     async def noted(unit: Unit) -> object:
         await unit.save_callback(callback())
-        return unit.noted  # type: ignore[attr-defined]
+        return unit.changes  # type: ignore[attr-defined]
 
     assert await publishing.run(noted) is None
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from sandbox_sim.ports import Store, Unit
-from sandbox_sim.records.attempts import AttemptQuery, KeptDecision
+from sandbox_sim.records.attempts import AttemptQuery, StoredDecision
 from sandbox_sim.records.exchanges import (
-    KeptNotification,
     MessagePart,
     NotificationQuery,
     NotificationState,
     Scrubber,
+    StoredNotification,
 )
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.ledger import Balance
@@ -52,7 +52,7 @@ LIVE = ServiceMode.PRODUCTION
 
 FIRST, SECOND = "10000000001", "10000000002"
 
-DECISION = KeptDecision(
+DECISION = StoredDecision(
     "A1", NOW, Status.FAILED, "ama", "they said so by phone", True, "network mtn says pending"
 )
 
@@ -123,7 +123,7 @@ async def test_a_transaction_id_is_unique_in_a_service_and_mode_until_deleted(st
     assert not await unit.add_transaction(live_transaction("10000000003"))
     assert await unit.add_transaction(live_transaction("10000000004", service_id=56))
     assert await unit.transaction(SERVICE, "T1", LIVE) == first
-    sandbox, settled = transaction("10000000005"), first.moved(Status.SUCCESSFUL, NOW)
+    sandbox, settled = transaction("10000000005"), first.with_status(Status.SUCCESSFUL, NOW)
     await unit.add_transaction(sandbox)
     await unit.save_transaction(settled)
     assert await unit.transaction(SERVICE, "T1") == sandbox
@@ -252,7 +252,7 @@ async def keep(store: Store, network: str, state: NotificationState, **fields: A
 
     async def add(unit: Unit) -> int:
         number = await unit.add_raw_notification(raw)
-        await unit.save_raw_notification(KeptNotification(number, raw, state))
+        await unit.save_raw_notification(StoredNotification(number, raw, state))
         return number
 
     return await store.run(add)
@@ -318,7 +318,7 @@ async def test_a_unit_that_raises_changes_nothing(store: Store) -> None:
     before = await store.run(seen)
 
     async def change(unit: Unit) -> None:
-        await unit.save_transaction(live_transaction(FIRST).moved(Status.FAILED, NOW))
+        await unit.save_transaction(live_transaction(FIRST).with_status(Status.FAILED, NOW))
         await unit.delete_transaction(live_transaction(FIRST))
         await unit.add_transaction(live_transaction(SECOND))
         await unit.save_attempt(attempt(outcome=Outcome.FAILED))
@@ -352,7 +352,7 @@ async def test_resets_and_snapshots_do_not_change_production_records(
     others = [JobKind.DELIVER_LIVE, JobKind.RECHECK_FINAL, JobKind.SEND_SMS]
     for kind in (*others, JobKind.READ_NOTIFICATION):
         await unit_of(store).add_job(Job(after(seconds=1), kind, SERVICE, kind))
-    moved = live_transaction(FIRST).moved(Status.SUCCESSFUL, NOW)
+    moved = live_transaction(FIRST).with_status(Status.SUCCESSFUL, NOW)
     await unit_of(store).save_transaction(moved)
     before = {**await store.run(seen), "callbacks": ["L1"]}
 

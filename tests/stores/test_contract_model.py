@@ -177,7 +177,7 @@ async def decide(unit: Unit, model: Model, step: Step, now: datetime) -> None:
     ]
     if open_ones:
         place, pending = open_ones[step.number % len(open_ones)]
-        model.transactions[place] = pending.moved(Status.SUCCESSFUL, now)
+        model.transactions[place] = pending.with_status(Status.SUCCESSFUL, now)
         await unit.save_transaction(model.transactions[place])
 
 

@@ -117,7 +117,7 @@ class TestTransactions:
         self, store: Store
     ) -> None:
         older, newer = transaction("10000000001"), transaction("10000000002")
-        decided = older.moved(Status.SUCCESSFUL, after(seconds=1))
+        decided = older.with_status(Status.SUCCESSFUL, after(seconds=1))
         await unit_of(store).add_transaction(older)
         await unit_of(store).add_transaction(newer)
         await unit_of(store).save_transaction(decided)

@@ -115,7 +115,7 @@ async def decide_and_charge(unit: Unit) -> None:
     """Make many writes in one unit, and some of them twice."""
     pending = transaction("10000000002", transaction_id="T2")
     await unit.add_transaction(pending)
-    await unit.save_transaction(pending.moved(Status.FAILED, NOW))
+    await unit.save_transaction(pending.with_status(Status.FAILED, NOW))
     await unit.add_transfer(posting("-1"))
     await unit.add_transfer(posting("-2"))
     await unit.save_callback(callback("C3"))
@@ -129,7 +129,7 @@ SENT = message("M1", status=SmsStatus.SENT, sent_at=NOW)
 WRITES: dict[str, Write] = {
     "a new transaction": lambda u: u.add_transaction(transaction("10000000003")),
     "a decided transaction": lambda u: u.save_transaction(
-        transaction("10000000001").moved(Status.SUCCESSFUL, NOW)
+        transaction("10000000001").with_status(Status.SUCCESSFUL, NOW)
     ),
     "a new checkout": lambda u: u.add_card_page(checkout("P2")),
     "a transaction left to a person": lambda u: u.save_transaction(

@@ -81,4 +81,4 @@ def test_the_last_digit_is_a_check_digit(number: str) -> None:
     for last in "0123456789":
         sums = cards.luhn_sums("7" + number[:-1] + last)
 
-        assert cards.is_checked(sums, 1, 1 + len(number)) is (last == number[-1])
+        assert cards.has_valid_check_digit(sums, 1, 1 + len(number)) is (last == number[-1])

@@ -11,7 +11,7 @@ from sandbox_sim.values.hosts import (
     has_dot_segment,
     is_loopback,
     is_postgres,
-    masked,
+    mask_url,
     normalized_host,
     parse_address,
     parse_host_header,
@@ -168,7 +168,7 @@ def test_a_password_in_the_address_of_a_store_is_masked() -> None:
         ("memory:", "memory:"),
     ]
     for store, shown in rows:
-        assert masked(store) == shown
+        assert mask_url(store) == shown
     assert all(map(is_postgres, ("postgresql://h/db", "postgres://h/db")))
     assert not any(map(is_postgres, ("postgresql:h", "sqlite:postgresql://", "memory:")))
 

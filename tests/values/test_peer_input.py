@@ -76,7 +76,7 @@ def test_a_document_that_is_nested_too_deeply_or_too_long_is_refused() -> None:
         with pytest.raises(ValueError, match="nested more than 64 deep"):
             peer_input.read_json("[" * depth + "]" * depth)
     with pytest.raises(ValueError, match="longer than 4,194,304 characters"):
-        peer_input.read_json(b" " * (peer_input.MOST_CHARACTERS + 1))
+        peer_input.read_json(b" " * (peer_input.MAX_CHARACTERS + 1))
 
 
 def test_characters_that_a_database_cannot_store_are_replaced() -> None:
@@ -89,16 +89,16 @@ def test_characters_that_a_database_cannot_store_are_replaced() -> None:
 
 def test_identifiers_and_reasons_are_cleaned_and_shortened() -> None:
     long = "x" * 255
-    assert peer_input.identifier(long) == long
-    assert peer_input.identifier(long + "x") == "x" * 254 + "…"
-    assert peer_input.identifier("T1\x00\n") == "T1\ufffd\ufffd"
+    assert peer_input.clean_identifier(long) == long
+    assert peer_input.clean_identifier(long + "x") == "x" * 254 + "…"
+    assert peer_input.clean_identifier("T1\x00\n") == "T1\ufffd\ufffd"
     # A reason is one short line.
-    assert peer_input.reason("no\r\n\tfunds \x07\ud83d") == "no funds \ufffd\ufffd"
-    assert len(peer_input.reason("x" * 10_000)) == peer_input.MOST_REASON_CHARACTERS
+    assert peer_input.clean_reason("no\r\n\tfunds \x07\ud83d") == "no funds \ufffd\ufffd"
+    assert len(peer_input.clean_reason("x" * 10_000)) == peer_input.MAX_REASON_CHARACTERS
 
 
 @given(st.text(st.characters()))
 def test_every_cleaned_text_can_be_encoded(text: str) -> None:
-    for clean in (peer_input.identifier, peer_input.reason, peer_input.address):
+    for clean in (peer_input.clean_identifier, peer_input.clean_reason, peer_input.clean_address):
         assert b"\x00" not in clean(text).encode()
     assert json.loads(json.dumps(peer_input.storable(text))) == peer_input.storable(text)

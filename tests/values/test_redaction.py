@@ -12,12 +12,12 @@ from hypothesis import given, strategies as st
 
 import sandbox_sim
 from sandbox_sim.values.redaction import (
-    LONGEST_TEXT,
+    MAX_CACHED_CHARACTERS,
     MAX_QUOTED,
     MAX_SENTENCE,
     cached_by_text,
+    closest_match,
     header_value,
-    nearest,
     needs_no_masking,
     quoted,
     quoted_card,
@@ -282,8 +282,8 @@ def test_an_error_suggests_a_name_like_a_known_one_or_all_names() -> None:
     meant = {"statuss": "status", "stat": "status", "responsecode": "response_code"}
     meant["transactionid"] = "transaction_id"
 
-    assert {name: nearest(name, FIELDS) for name in meant} == meant
-    assert [nearest(name, FIELDS) for name in ("amount", "")] == [None, None]
+    assert {name: closest_match(name, FIELDS) for name in meant} == meant
+    assert [closest_match(name, FIELDS) for name in ("amount", "")] == [None, None]
     assert suggestion("statuss", FIELDS) == "did you mean status?"
     assert suggestion("zzz", FIELDS) == "there are status, response_code, transaction_id"
     assert suggestion("zzz", ()) == "there are none"
@@ -299,7 +299,7 @@ NOT_OF_USER_TEXTS = {
     "_add_if_unused",
     "with_numbered_parameters",
     "_short_body",
-    *("named", "wallet_of", "_ends", "_router"),
+    *("parse_account", "wallet_of", "_accounts", "_router"),
 }
 
 
@@ -314,14 +314,14 @@ def test_the_cache_is_limited_and_does_not_keep_results_of_long_texts() -> None:
     make = cached_by_text(maxsize=2)(Result)
     first = make("a")
     assert make("a") is first
-    assert make("a" * LONGEST_TEXT) is make("a" * LONGEST_TEXT)
+    assert make("a" * MAX_CACHED_CHARACTERS) is make("a" * MAX_CACHED_CHARACTERS)
     for text in "bc":
         make(text)
     assert make("a") is not first
 
-    long = make("a" * (LONGEST_TEXT + 1))
+    long = make("a" * (MAX_CACHED_CHARACTERS + 1))
     gone = weakref.ref(long)
-    assert make("a" * (LONGEST_TEXT + 1)).text == long.text
+    assert make("a" * (MAX_CACHED_CHARACTERS + 1)).text == long.text
     del long
     assert gone() is None
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import example, given, strategies as st
 
-from sandbox_sim.values.timestamps import REQUEST_TIME, iso, seconds_of
+from sandbox_sim.values.timestamps import REQUEST_TIME, iso, parse_duration
 
 
 def is_request_time(text: str) -> bool:
@@ -79,6 +79,6 @@ def test_a_written_moment_is_iso_8601_with_the_same_millisecond(moment: datetime
 def test_a_duration_is_read_in_seconds() -> None:
     durations = {"90": 90, "0.8s": 0.8, "5m": 300, "1h30m": 5400, "2d": 172_800, "250ms": 0.25}
 
-    assert {text: seconds_of(text) for text in durations} == pytest.approx(durations)
+    assert {text: parse_duration(text) for text in durations} == pytest.approx(durations)
     for text in ("", "soon", "5 m", "-5m", "5w", "m", "5m!"):
-        assert seconds_of(text) is None
+        assert parse_duration(text) is None

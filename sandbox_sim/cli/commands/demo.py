@@ -38,7 +38,7 @@ from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.settings.loading import LoadedSettings
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.values.clients import Client, ServiceMode
-from sandbox_sim.values.hosts import LISTENS_ON_ALL, client_host, is_loopback
+from sandbox_sim.values.hosts import WILDCARD_ADDRESSES, client_host, is_loopback
 
 SHOP_PORT: Final = 8234
 _SERVICE_ID: Final = 55
@@ -113,7 +113,7 @@ def settings_in_lan(settings: Settings, address: str | None) -> Settings:
     if settings.production:
         text = "--lan: everyone who scans the QR code gets access; leave out production"
         raise CommandFailed(text)
-    is_unnamed = settings.loopback or settings.host in LISTENS_ON_ALL
+    is_unnamed = settings.loopback or settings.host in WILDCARD_ADDRESSES
     host = address if is_unnamed else settings.host
     if host is None:
         text = "--lan: the address of this machine in its network is not known"

@@ -37,7 +37,7 @@ from sandbox_sim.records.exchanges import SECRET_HEADERS
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.values.hosts import has_dot_segment
 from sandbox_sim.values.money import decimals_of
-from sandbox_sim.values.redaction import nearest
+from sandbox_sim.values.redaction import closest_match
 
 _REFUSED: Final = Outcome.REFUSED.value
 
@@ -76,7 +76,7 @@ def _parse_meaning(source: object, more: Iterable[str]) -> Meaning:
     names = ("pending", "succeeded", "failed", *more)
     name, _, code = source.partition(" ") if isinstance(source, str) else ("", "", "")
     if name not in names:
-        near = nearest(name, names) if name else None
+        near = closest_match(name, names) if name else None
         hint = f"; did you mean {near}?" if near else ""
         listed = ", ".join(each for each in names if each != _REFUSED)
         refusal = f", or {_EXAMPLE}" if _REFUSED in names else ""

@@ -329,7 +329,7 @@ def _matches(key: str, request: SubmitRequest) -> bool:
 
 def _decide(request: SubmitRequest) -> Reply:
     if request.operation is Operation.SMS:
-        if _SANDBOX.allowlist.international(request.party) is None:
+        if _SANDBOX.allowlist.allowed_international(request.party) is None:
             return Reply("S002", "sandbox.1", "the number is not allowlisted")
         if is_declined(request.party):
             return Reply(_DECLINED, "sandbox.3", "last digit 9 is not delivered")

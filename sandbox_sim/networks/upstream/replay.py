@@ -26,7 +26,7 @@ from sandbox_sim.networks.upstream.cassettes import (
 from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.network import NetworkEvents, Notification
 from sandbox_sim.records.exchanges import Exchange, RawNotification, Scrubber
-from sandbox_sim.values.json_text import with_texts
+from sandbox_sim.values.json_text import map_texts
 from sandbox_sim.values.peer_input import read_json
 
 _COMPARED: Final = ("trans_type", "nw", "payment_option", "currency_code", "amount")
@@ -235,7 +235,7 @@ def _replacements(recorded: Mapping[str, Any], request: Mapping[str, Any]) -> Ma
 
 def _fill_in(document: Any, texts: Mapping[str, str]) -> bytes:
     """The body, with the texts of the request in place of those of the cassette."""
-    return body_text(with_texts(document, lambda text: texts.get(text, text))).encode()
+    return body_text(map_texts(document, lambda text: texts.get(text, text))).encode()
 
 
 def _replayed_answer(answer: RecordedAnswer, texts: Mapping[str, str]) -> HttpAnswer | NoAnswer:

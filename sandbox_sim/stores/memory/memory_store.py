@@ -24,12 +24,14 @@ from sandbox_sim.records.messages import HistoryQuery, Message
 from sandbox_sim.records.overrides import DeletedRule, UserRule
 from sandbox_sim.records.transactions import KEPT_IN_MEMORY, CardPage, TransactionRecord
 from sandbox_sim.stores.change_notifier import ChangeNotifier
-from sandbox_sim.stores.memory.live import MemoryLedger, MemoryLive
+from sandbox_sim.stores.memory.attempts_and_ledger import MemoryLedger, MemoryNetworkRecords
 from sandbox_sim.stores.memory.snapshots import MemorySnapshots
-from sandbox_sim.stores.memory.state import PlacedEntry, Service
+from sandbox_sim.stores.memory.state import NumberedEntry, Service
 from sandbox_sim.values.clients import ServiceMode
 
 T = TypeVar("T")
+
+R = TypeVar("R", CallbackRecord, Message)
 
 
 # Constants, because Python 3.11 takes half a microsecond to find a member of an enum.
@@ -38,7 +40,7 @@ _SANDBOX: Final = ServiceMode.SANDBOX
 _LIVE: Final = ServiceMode.PRODUCTION
 
 
-_BEGAN: Final = attrgetter("initiated_at", "network_transaction_id")
+_INITIATION_ORDER: Final = attrgetter("initiated_at", "network_transaction_id")
 
 
 class MemoryStore(ChangeNotifier):
@@ -62,10 +64,10 @@ class MemoryStore(ChangeNotifier):
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Run `work`; if it raises, undo its writes and raise the same exception."""
         unit = self._unit
-        unit.earliest_added = None
+        unit.earliest_due = None
         unit.announced = ()
-        noted: list[StoredChange] | None = [] if any(self._readers) else None
-        unit.noted = noted
+        changes: list[StoredChange] | None = [] if any(self._readers) else None
+        unit.changes = changes
         try:
             result = await work(unit)
         except BaseException:
@@ -73,21 +75,21 @@ class MemoryStore(ChangeNotifier):
                 undo()
             unit.undo.clear()
             raise
-        if unit.earliest_added is not None and self._job_listener is not None:
-            self._job_listener(unit.earliest_added)
+        if unit.earliest_due is not None and self._job_listener is not None:
+            self._job_listener(unit.earliest_due)
         wrote = bool(unit.undo)
         unit.undo.clear()  # not later: after a reset it holds the whole old state
         if wrote:
-            for notice in self._watchers:
-                notice()
+            for listener in self._watchers:
+                listener()
         if unit.announced:
             await self._notify_topics(unit.announced)
-        if noted:
-            self._on_changes(noted)
+        if changes:
+            self._on_changes(changes)
         return result
 
 
-class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
+class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryNetworkRecords):
     """The only unit of work; each `run` uses it again."""
 
     async def transaction(
@@ -101,12 +103,12 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
     async def network_id_of(
         self, service_id: int, transaction_id: str, mode: ServiceMode = _SANDBOX
     ) -> str | None:
-        return self._in_mode(mode, service_id).transactions.current.get(transaction_id)
+        return self._service(mode, service_id).transactions.current.get(transaction_id)
 
     async def transaction_by_network_id(
         self, service_id: int, network_transaction_id: str, mode: ServiceMode = _SANDBOX
     ) -> TransactionRecord | None:
-        records = self._in_mode(mode, service_id).transactions.records
+        records = self._service(mode, service_id).transactions.records
         return records.get(network_transaction_id)
 
     async def add_transaction(self, transaction: TransactionRecord) -> bool:
@@ -119,22 +121,23 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         cache.add(transaction)
         self.undo.append(partial(cache.records.pop, network_id, None))
         self._set(cache.current, payment.transaction_id, network_id)
-        self._note(EventType.TRANSACTION, transaction)
+        self._record_changes(EventType.TRANSACTION, transaction)
         return True
 
     async def save_transaction(self, transaction: TransactionRecord) -> None:
-        records = self._of(transaction).transactions.records
+        records = self._service_of(transaction).transactions.records
         before = records[transaction.network_transaction_id]
         records[transaction.network_transaction_id] = transaction
         self.undo.append(lambda: records.__setitem__(before.network_transaction_id, before))
-        self._note(EventType.TRANSACTION, transaction)
+        self._record_changes(EventType.TRANSACTION, transaction)
 
     async def refunds_of(self, collection: TransactionRecord) -> Sequence[TransactionRecord]:
-        records = self._of(collection).transactions.records.values()
+        records = self._service_of(collection).transactions.records.values()
         return [each for each in records if each.refund_of == collection.network_transaction_id]
 
     async def delete_transaction(self, transaction: TransactionRecord) -> None:
-        cache, network_id = self._of(transaction).transactions, transaction.network_transaction_id
+        network_id = transaction.network_transaction_id
+        cache = self._service_of(transaction).transactions
         # A new dict, so that an undo keeps the order.
         records = {n: each for n, each in cache.records.items() if n != network_id}
         self._replace("records", records, cache)
@@ -149,27 +152,27 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         self._set(self._card_pages, checkout.id, (next(self._serials), checkout))
 
     async def callback(self, service_id: int | None, callback_id: str) -> CallbackRecord | None:
-        services = self._chosen(service_id)
+        services = self._services_of(service_id)
         found = (service.callbacks.get(callback_id) for service in services)
         return next(filter(None, found), None)
 
-    def _of(self, record: TransactionRecord | CallbackRecord | Message) -> Service:
-        return self._in_mode(record.mode, record.service_id)
+    def _service_of(self, record: TransactionRecord | CallbackRecord | Message) -> Service:
+        return self._service(record.mode, record.service_id)
 
     async def save_callback(self, callback: CallbackRecord) -> None:
-        service = self._of(callback)
+        service = self._service_of(callback)
         before = service.callbacks.get(callback.id)
         if before is None:
-            self._set(service.places, callback.id, next(self._numbers))
+            self._set(service.numbers, callback.id, next(self._numbers))
         self._set(service.callbacks, callback.id, callback)
-        self._note(EventType.CALLBACK, callback)
+        self._record_changes(EventType.CALLBACK, callback)
         finished_before = before is not None and not before.state.is_waiting
         if callback.state.is_waiting or finished_before:
             return
         service.finished.append(callback.id)
         self.undo.append(service.finished.pop)
         if len(service.finished) > KEPT_CALLBACKS:
-            self._forget(service, service.finished.popleft())
+            self._drop_callback(service, service.finished.popleft())
 
     async def services_with_held_callbacks(self) -> Sequence[int]:
         return [
@@ -180,66 +183,67 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
 
     async def release_callbacks(self, service_id: int, callback_id: str) -> Sequence[str]:
         service = self._services[service_id]
-        records, places = service.callbacks, service.places
-        last = places.get(callback_id, 0)
-        held = [each for each in records.values() if each.held and places[each.id] <= last]
+        records, numbers = service.callbacks, service.numbers
+        last = numbers.get(callback_id, 0)
+        held = [each for each in records.values() if each.held and numbers[each.id] <= last]
         for callback in held:
             self._set(records, callback.id, callback._replace(held=False))
         return [callback.id for callback in held]
 
-    def _forget(self, service: Service, callback_id: str) -> None:
+    def _drop_callback(self, service: Service, callback_id: str) -> None:
         """Delete the oldest finished callback; a rollback makes it the oldest again.
 
         A callback that is being sent again is not finished, and is queued again when it is.
         """
-        forgotten = service.callbacks.get(callback_id)
-        if forgotten is None or forgotten.state.is_waiting:
+        dropped = service.callbacks.get(callback_id)
+        if dropped is None or dropped.state.is_waiting:
             self.undo.append(lambda: service.finished.appendleft(callback_id))
             return
-        self._remove(service.places, callback_id)
+        self._remove(service.numbers, callback_id)
         del service.callbacks[callback_id]
 
         def undo() -> None:
             service.finished.appendleft(callback_id)
             newer = dict(service.callbacks)
             service.callbacks.clear()
-            service.callbacks.update({callback_id: forgotten, **newer})
+            service.callbacks.update({callback_id: dropped, **newer})
 
         self.undo.append(undo)
 
     async def list_transactions(self, listing: Listing) -> Sequence[TransactionRecord]:
         after, limit = listing.after, listing.limit
-        services = self._chosen(listing.service_id, listing.mode)
+        services = self._services_of(listing.service_id, listing.mode)
         if len(services) == 1 and (after is None or after in services[0].transactions.records):
             return list(itertools.islice(services[0].transactions.newest_first(after), limit))
         lists = [service.transactions.newest_first() for service in services]
-        newest = heapq.merge(*lists, key=_BEGAN, reverse=True)
+        newest = heapq.merge(*lists, key=_INITIATION_ORDER, reverse=True)
         if after is not None:
-            if not any(after in each.transactions.records for each in self._chosen(None)):
+            if not any(after in each.transactions.records for each in self._services_of(None)):
                 return []
             # Network transaction ids increase, also across services and modes.
             newest = (each for each in newest if each.network_transaction_id < after)
         return list(itertools.islice(newest, limit))
 
     async def list_callbacks(self, listing: Listing) -> Sequence[CallbackRecord]:
-        services = self._chosen(listing.service_id, listing.mode)
-        lists = [reversed(service.callbacks.values()) for service in services]
-        return merged_page(lists, listing, attrgetter("id"), lambda c: self._of(c).places[c.id])
+        return self._page(listing, attrgetter("callbacks"), attrgetter("id"))
 
     async def list_messages(self, listing: Listing) -> Sequence[Message]:
-        services = self._chosen(listing.service_id, listing.mode)
-        lists = [reversed(service.messages.values()) for service in services]
-        return merged_page(
-            lists,
-            listing,
-            attrgetter("processing_id"),
-            lambda message: self._of(message).places[message.processing_id],
-        )
+        return self._page(listing, attrgetter("messages"), attrgetter("processing_id"))
+
+    def _page(
+        self,
+        listing: Listing,
+        records_of: Callable[[Service], dict[str, R]],
+        id_of: Callable[[R], str],
+    ) -> Sequence[R]:
+        services = self._services_of(listing.service_id, listing.mode)
+        lists = [reversed(records_of(each).values()) for each in services]
+        return merged_page(lists, listing, id_of, lambda r: self._service_of(r).numbers[id_of(r)])
 
     async def add_entries(self, entries: Sequence[JournalEntry]) -> None:
-        removed: list[tuple[Service, list[PlacedEntry]]] = []
+        removed: list[tuple[Service, list[NumberedEntry]]] = []
         for entry in entries:
-            service = self._in_mode(entry.mode, entry.service_id or NO_SERVICE)
+            service = self._service(entry.mode, entry.service_id or NO_SERVICE)
             dropped = [service.entries.popleft()] if len(service.entries) >= KEPT_REQUESTS else []
             service.dropped += len(dropped)
             service.entries.append((next(self._numbers), entry))
@@ -252,30 +256,30 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
                 service.dropped -= len(dropped)
 
         self.undo.append(undo)
-        self._note(EventType.REQUEST, *entries)
+        self._record_changes(EventType.REQUEST, *entries)
 
     async def list_entries(self, listing: Listing) -> Sequence[JournalEntry]:
-        services = self._chosen(listing.service_id, listing.mode)
+        services = self._services_of(listing.service_id, listing.mode)
         lists = [reversed(service.entries) for service in services]
-        found = merged_page(lists, listing, lambda place: place[1].id, itemgetter(0))
+        found = merged_page(lists, listing, lambda entry: entry[1].id, itemgetter(0))
         return [entry for _, entry in found]
 
     async def clear_entries(self, service_id: int | None) -> int:
-        services = self._services_of(service_id)
+        services = self._services_of(service_id, _SANDBOX)
         cleared = sum(len(service.entries) for service in services)
         for service in services:
             self._replace("entries", deque(), service)
         return cleared
 
     async def dropped_entries(self, service_id: int | None) -> int:
-        return sum(service.dropped for service in self._chosen(service_id))
+        return sum(service.dropped for service in self._services_of(service_id))
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
-        service = self._of(messages[0])
+        service = self._service_of(messages[0])
         added = {message.processing_id: message for message in messages}
-        self._update(service.places, dict(zip(added, self._numbers, strict=False)))
+        self._update(service.numbers, dict(zip(added, self._numbers, strict=False)))
         self._update(service.messages, added)
-        self._note(EventType.SMS, *messages)
+        self._record_changes(EventType.SMS, *messages)
         batch_id = messages[0].batch_id
         if batch_id is not None:
             self._set(service.batches, batch_id, list(added))
@@ -283,18 +287,18 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
     async def messages(
         self, service_id: int, subject: str, mode: ServiceMode = _SANDBOX
     ) -> Sequence[Message]:
-        service = self._in_mode(mode, service_id)
+        service = self._service(mode, service_id)
         ids = service.batches.get(subject, [subject])
         return [service.messages[i] for i in ids if i in service.messages]
 
     async def save_messages(self, messages: Sequence[Message]) -> None:
         if messages:
             saved = {message.processing_id: message for message in messages}
-            self._update(self._of(messages[0]).messages, saved)
-            self._note(EventType.SMS, *messages)
+            self._update(self._service_of(messages[0]).messages, saved)
+            self._record_changes(EventType.SMS, *messages)
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
-        records = self._in_mode(query.mode, query.service_id).messages
+        records = self._service(query.mode, query.service_id).messages
         first = query.offset
         if not query.filtered:
             if first >= len(records):
@@ -306,7 +310,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
         self.undo.append(self._inboxes.add(name, next(self._numbers), message))
-        self._note(EventType.INBOX, (name, message))
+        self._record_changes(EventType.INBOX, (name, message))
 
     async def inbox_messages(self, name: str, listing: Listing) -> Sequence[InboxMessage]:
         newest_first = self._inboxes.newest_first(name)
@@ -326,11 +330,11 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
 
     async def save_user_rule(self, rule: UserRule) -> None:
         self._set(self._rules, rule.id, rule)
-        self._note(EventType(rule.kind), rule)
+        self._record_changes(EventType(rule.kind), rule)
 
     async def delete_user_rule(self, rule: UserRule) -> None:
         self._replace("_rules", {n: each for n, each in self._rules.items() if n != rule.id})
-        self._note(EventType(rule.kind), DeletedRule(rule.id, rule.match.service_id))
+        self._record_changes(EventType(rule.kind), DeletedRule(rule.id, rule.match.service_id))
 
     async def announce(self, topic: Topic) -> None:
         self.announced = (*self.announced, topic)
@@ -345,14 +349,14 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
 
     async def save_clock(self, state: ClockState) -> None:
         self._replace("_clock_state", state)
-        self._note(EventType.CLOCK, state)
+        self._record_changes(EventType.CLOCK, state)
 
     async def behaviour(self) -> Behaviour | None:
         return self._behaviour
 
     async def save_behaviour(self, behaviour: Behaviour | None) -> None:
         self._replace("_behaviour", behaviour)
-        self._note(EventType.CONFIG, behaviour or Behaviour())
+        self._record_changes(EventType.CONFIG, behaviour or Behaviour())
 
     async def restored(self) -> bool:
         return False

@@ -16,16 +16,17 @@ from sandbox_sim.stores.memory.state import (
     SnapshotData,
     copy_shifted,
 )
+from sandbox_sim.values.clients import ServiceMode
 
 
 class MemorySnapshots(MemoryJobs):
     """The part of a `Unit` that resets, saves and restores one service, or all."""
 
     async def reset(self, service_id: int | None) -> None:
-        self._empty(service_id)
-        self._note(EventType.RESET, service_id)
+        self._delete_records(service_id)
+        self._record_changes(EventType.RESET, service_id)
 
-    def _empty(self, service_id: int | None) -> None:
+    def _delete_records(self, service_id: int | None) -> None:
         if service_id is None:
             self.undo.append(partial(self.__dict__.update, dict(self.__dict__)))
             heap = self._heap
@@ -40,14 +41,16 @@ class MemorySnapshots(MemoryJobs):
         self._sweep_later()
 
     async def save_snapshot(self, name: str, service_id: int | None, now: datetime) -> Snapshot:
-        chosen = list(self._services) if service_id is None else [service_id]
-        services = [self._services[each].copy_shifted(timedelta()) for each in chosen]
+        service_ids = list(self._services) if service_id is None else [service_id]
+        services = [self._services[each].copy_shifted(timedelta()) for each in service_ids]
         claimed = (
-            job for service in self._services_of(service_id) for job in service.claimed.values()
+            job
+            for service in self._services_of(service_id, ServiceMode.SANDBOX)
+            for job in service.claimed.values()
         )
         jobs = (*(job for job in self._heap if not self._is_stale(job)), *claimed)
         data = SnapshotData(
-            dict(zip(chosen, services, strict=True)),
+            dict(zip(service_ids, services, strict=True)),
             self._card_pages_of(service_id),
             sorted(
                 job for job in jobs if service_id in {None, job[3]} and job[2] not in LIVE_KINDS
@@ -76,7 +79,7 @@ class MemorySnapshots(MemoryJobs):
         if name not in self._snapshots:
             return None
         snapshot, data = self._snapshots[name]
-        self._empty(snapshot.service_id)
+        self._delete_records(snapshot.service_id)
         shift = now - snapshot.taken_at
         services, checkouts, jobs, inboxes, rules = (copy_shifted(each, shift) for each in data)
         for owner, service in services.items():
@@ -95,7 +98,7 @@ class MemorySnapshots(MemoryJobs):
         self._replace(
             "_rules", {n: r for n, r in {**rules, **others}.items() if n in restored or n in others}
         )
-        self._note(EventType.RESTORE, snapshot)
+        self._record_changes(EventType.RESTORE, snapshot)
         return snapshot
 
     def _restore_jobs(self, jobs: Iterable[QueuedJob]) -> None:
@@ -106,7 +109,7 @@ class MemorySnapshots(MemoryJobs):
         self._replace("_heap", [*self._heap, *renumbered])
         heapq.heapify(self._heap)
         if renumbered:
-            self.earliest_added = renumbered[0][0]
+            self.earliest_due = renumbered[0][0]
 
     async def delete_snapshot(self, name: str) -> bool:
         found = name in self._snapshots

@@ -7,6 +7,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -19,7 +20,7 @@ from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import CallbackRecord
 from sandbox_sim.records.events import EventType, StoredChange
 from sandbox_sim.records.inbox import InboxMessage
-from sandbox_sim.records.jobs import DELIVERY_KINDS, LISTED_FROM, LIVE_KINDS, Job, JobKind
+from sandbox_sim.records.jobs import DELIVERY_KINDS, LISTED_AFTER, LIVE_KINDS, Job, JobKind
 from sandbox_sim.records.journal import JournalEntry
 from sandbox_sim.records.ledger import Account, Balance, LedgerLine, Transfer
 from sandbox_sim.records.messages import Message
@@ -30,9 +31,9 @@ from sandbox_sim.stores.memory.status_cache import StatusCache
 from sandbox_sim.values.clients import ServiceMode
 
 # A message and its number among those of all inboxes; the smallest number is the oldest.
-PlacedMessage = tuple[int, InboxMessage]
+NumberedMessage = tuple[int, InboxMessage]
 
-Boxes = Mapping[str, deque[PlacedMessage]]
+Boxes = Mapping[str, deque[NumberedMessage]]
 
 
 class Inboxes:
@@ -42,65 +43,65 @@ class Inboxes:
     """
 
     def __init__(self, boxes: Boxes | None = None) -> None:
-        self.boxes: dict[str, deque[PlacedMessage]] = defaultdict(deque, boxes or {})
-        self._index()
+        self.boxes: dict[str, deque[NumberedMessage]] = defaultdict(deque, boxes or {})
+        self._rebuild_index()
 
     def newest_first(self, name: str) -> Iterator[InboxMessage]:
         """The messages of an inbox."""
         return (message for _, message in reversed(self.boxes.get(name, ())))
 
-    def add(self, name: str, place: int, message: InboxMessage) -> Callable[[], None]:
+    def add(self, name: str, number: int, message: InboxMessage) -> Callable[[], None]:
         """Add a message and remove the oldest ones that exceed a limit; returns a rollback
         function.
 
-        place: a number larger than any before.
+        number: a number larger than any before.
         """
-        removed: list[tuple[str, PlacedMessage]] = []
+        removed: list[tuple[str, NumberedMessage]] = []
         if len(self.boxes.get(name, ())) >= inbox.KEPT_INBOX_MESSAGES:
             removed.append((name, self._remove_oldest(name)))
-        self.boxes[name].append((place, message))
-        self._names[place] = name
+        self.boxes[name].append((number, message))
+        self._inbox_names[number] = name
         self._size += inbox.size_of(message)
         while self._size > inbox.KEPT_INBOX_BYTES:
-            oldest = next(iter(self._names.values()))
+            oldest = next(iter(self._inbox_names.values()))
             removed.append((oldest, self._remove_oldest(oldest)))
 
         def undo() -> None:
-            for each, placed in reversed(removed):
-                self.boxes[each].appendleft(placed)
+            for each, numbered in reversed(removed):
+                self.boxes[each].appendleft(numbered)
             self.boxes[name].pop()  # the message itself, which is the newest of its inbox
             if not self.boxes[name]:
                 del self.boxes[name]
-            self._index()
+            self._rebuild_index()
 
         return undo
 
     def clear(self, name: str) -> tuple[int, Callable[[], None]]:
         """Empty an inbox; returns the number of its messages and a rollback function."""
         box = self.boxes.pop(name, deque())
-        for place, message in box:
-            del self._names[place]
+        for number, message in box:
+            del self._inbox_names[number]
             self._size -= inbox.size_of(message)
 
         def undo() -> None:
             if box:
                 self.boxes[name] = box
-                self._index()
+                self._rebuild_index()
 
         return len(box), undo
 
-    def _remove_oldest(self, name: str) -> PlacedMessage:
-        place, message = placed = self.boxes[name].popleft()
+    def _remove_oldest(self, name: str) -> NumberedMessage:
+        number, message = numbered = self.boxes[name].popleft()
         if not self.boxes[name]:
             del self.boxes[name]
-        del self._names[place]
+        del self._inbox_names[number]
         self._size -= inbox.size_of(message)
-        return placed
+        return numbered
 
-    def _index(self) -> None:
-        """Compute again the order of all messages and their size in bytes."""
-        placed = [(place, name) for name, box in self.boxes.items() for place, _ in box]
-        self._names: OrderedDict[int, str] = OrderedDict(sorted(placed))
+    def _rebuild_index(self) -> None:
+        """Compute the order of all messages and their size in bytes again."""
+        numbered = [(number, name) for name, box in self.boxes.items() for number, _ in box]
+        self._inbox_names: OrderedDict[int, str] = OrderedDict(sorted(numbered))
         self._size = sum(
             inbox.size_of(message) for box in self.boxes.values() for _, message in box
         )
@@ -112,7 +113,7 @@ _SANDBOX: Final = ServiceMode.SANDBOX
 _LIVE: Final = ServiceMode.PRODUCTION
 
 # A heap with fewer jobs than this is not swept.
-_FEW: Final = 64
+_MIN_SWEEP_SIZE: Final = 64
 
 
 K = TypeVar("K")
@@ -163,7 +164,7 @@ def _restore(mapping: MutableMapping[K, V], before: Mapping[K, V | None]) -> Non
 QueuedJob = tuple[datetime, int, JobKind, int, str, int]
 
 # An entry of the journal, after its number among those of all services.
-PlacedEntry = tuple[int, JournalEntry]
+NumberedEntry = tuple[int, JournalEntry]
 
 
 @dataclass(slots=True)
@@ -183,11 +184,11 @@ class Service:
     pending: dict[int, Transfer] = field(default_factory=dict)
     messages: dict[str, Message] = field(default_factory=dict)
     batches: dict[str, list[str]] = field(default_factory=dict)
-    entries: deque[PlacedEntry] = field(default_factory=deque)
+    entries: deque[NumberedEntry] = field(default_factory=deque)
     dropped: int = 0
     claimed: dict[int, QueuedJob] = field(default_factory=dict)
-    # Numbers that order callbacks and messages, because the clock may be frozen.
-    places: dict[str, int] = field(default_factory=dict)
+    # Serial numbers of callbacks and messages, by id: a frozen clock gives many the same time.
+    numbers: dict[str, int] = field(default_factory=dict)
 
     def copy_shifted(self, shift: timedelta) -> "Service":
         """A copy in new containers, with `shift` added to every time."""
@@ -204,7 +205,7 @@ class SnapshotData(NamedTuple):
     services: dict[int, Service]
     checkouts: list[CardPage]
     jobs: list[QueuedJob]
-    inboxes: dict[str, deque[PlacedMessage]]
+    inboxes: dict[str, deque[NumberedMessage]]
     rules: dict[str, UserRule]
 
 
@@ -229,16 +230,16 @@ def _expires_at(_id: str, record: tuple[int, CardPage], _now: object) -> datetim
 class MemoryState(Rollback):
     """The containers.
 
-    `undo`, `earliest_added`, `announced` and `noted` belong to the current unit of work.
-    noted: what it wrote; None while changes are not watched.
+    `undo`, `earliest_due`, `announced` and `changes` belong to the current unit of work.
+    changes: what it wrote; None while changes are not watched.
     """
 
     def __init__(self, clock: Clock, keep_transactions: int) -> None:
         super().__init__()
         self._keep_transactions = keep_transactions
-        self.earliest_added: datetime | None = None
+        self.earliest_due: datetime | None = None
         self.announced: tuple[Topic, ...] = ()
-        self.noted: list[StoredChange] | None = None
+        self.changes: list[StoredChange] | None = None
         self._clock = clock
         self._numbers = itertools.count(1)
         self._serials = itertools.count(1)
@@ -246,7 +247,8 @@ class MemoryState(Rollback):
         self._behaviour: Behaviour | None = None
         self._first_free: int | None = None
         self._snapshots: dict[str, tuple[Snapshot, SnapshotData]] = {}
-        # Of production mode: what services have and claimed jobs, which no reset touches.
+        # Of production mode: no reset touches these.
+        self._live_sums: dict[Account, Decimal] = {}
         self._live_services: dict[int, Service] = defaultdict(
             lambda: Service(next(self._serials), StatusCache(self._clock))
         )
@@ -265,9 +267,9 @@ class MemoryState(Rollback):
         self._inboxes = Inboxes()
         self._rules: dict[str, UserRule] = {}
 
-    def _note(self, kind: EventType, *subjects: object) -> None:
-        if self.noted is not None:
-            self.noted.extend(StoredChange(kind, each) for each in subjects)
+    def _record_changes(self, kind: EventType, *subjects: object) -> None:
+        if self.changes is not None:
+            self.changes.extend(StoredChange(kind, each) for each in subjects)
 
     def _new_service(self) -> Service:
         return Service(next(self._serials), StatusCache(self._clock, self._keep_transactions))
@@ -277,7 +279,9 @@ class MemoryState(Rollback):
         service = self._services.get(service_id)
         return service is None or serial < service.created
 
-    def _chosen(self, service_id: int | None, mode: ServiceMode | None = None) -> Sequence[Service]:
+    def _services_of(
+        self, service_id: int | None, mode: ServiceMode | None = None
+    ) -> Sequence[Service]:
         """What a service, or each of all (None), has in a mode, or in both (None)."""
         of_modes = {_SANDBOX: self._services, _LIVE: self._live_services}
         containers = of_modes.values() if mode is None else [of_modes[mode]]
@@ -285,14 +289,8 @@ class MemoryState(Rollback):
             return [each for services in containers for each in services.values()]
         return [services[service_id] for services in containers if service_id in services]
 
-    def _in_mode(self, mode: ServiceMode | None, service_id: int) -> Service:
+    def _service(self, mode: ServiceMode | None, service_id: int) -> Service:
         return (self._live_services if mode is _LIVE else self._services)[service_id]
-
-    def _services_of(self, service_id: int | None) -> Sequence[Service]:
-        """The service, or all of them (None)."""
-        if service_id is None:
-            return list(self._services.values())
-        return [self._services[service_id]]
 
 
 class MemoryJobs(MemoryState):
@@ -307,8 +305,8 @@ class MemoryJobs(MemoryState):
         _ = self._services[service_id]  # creates the service before its first job
         entry = (due_at, next(self._serials), kind, service_id, subject, failures)
         heapq.heappush(self._heap, entry)
-        self._note_added(due_at)
-        self.undo.append(partial(self._drop, entry))
+        self._update_earliest_due(due_at)
+        self.undo.append(partial(self._remove_job, entry))
         if len(self._heap) >= self._sweep_at:
             self._sweep()
 
@@ -337,7 +335,7 @@ class MemoryJobs(MemoryState):
             moved = ((min(e[0], now), *e[1:]) if e in chosen else e for e in self._heap)
             self._replace("_heap", [*moved])
             heapq.heapify(self._heap)
-            self._note_added(now)
+            self._update_earliest_due(now)
         return [entry[4] for entry in sorted(chosen)]
 
     async def jobs_after(self, moment: datetime) -> Sequence[Job]:
@@ -349,61 +347,56 @@ class MemoryJobs(MemoryState):
         frontier = [(self._heap[0], 0)] if self._heap else []
         found: list[Job] = []
         while frontier and len(found) < limit:
-            entry, place = heapq.heappop(frontier)
-            for child in range(2 * place + 1, min(2 * place + 3, len(self._heap))):
+            entry, index = heapq.heappop(frontier)
+            for child in range(2 * index + 1, min(2 * index + 3, len(self._heap))):
                 heapq.heappush(frontier, (self._heap[child], child))
             if not self._is_stale(entry):
                 found.append(_job(entry))
         return found
 
     async def next_due(self) -> datetime | None:
-        self._pop_stale()
+        while self._heap and self._is_stale(self._heap[0]):
+            self._restore_on_undo(heapq.heappop(self._heap))
         return self._heap[0][0] if self._heap else None
 
     async def failed_jobs(self, limit: int) -> Sequence[Job]:
         live = (*self._heap, *self._live_claims.values())
         claimed = (entry for each in self._services.values() for entry in each.claimed.values())
-        failed = [e for e in (*live, *claimed) if e[5] >= LISTED_FROM and not self._is_stale(e)]
+        failed = [e for e in (*live, *claimed) if e[5] >= LISTED_AFTER and not self._is_stale(e)]
         return [_job(entry) for entry in sorted(failed, key=lambda entry: entry[1])[:limit]]
 
-    def _note_added(self, due_at: datetime) -> None:
-        if self.earliest_added is None or due_at < self.earliest_added:
-            self.earliest_added = due_at
+    def _update_earliest_due(self, due_at: datetime) -> None:
+        if self.earliest_due is None or due_at < self.earliest_due:
+            self.earliest_due = due_at
 
     def _pop_due(self, now: datetime) -> Iterator[QueuedJob]:
         while self._heap and self._heap[0][0] <= now:
             entry = heapq.heappop(self._heap)
             if self._is_stale(entry):
-                self._note_stale(entry)
+                self._restore_on_undo(entry)
             else:
                 yield entry
 
-    def _pop_stale(self) -> None:
-        """Remove jobs of services that were reset from the top of the heap."""
-        while self._heap and self._is_stale(self._heap[0]):
-            self._note_stale(heapq.heappop(self._heap))
-
-    def _note_stale(self, entry: QueuedJob) -> None:
-        """Note how to roll back the removal of a stale job."""
+    def _restore_on_undo(self, entry: QueuedJob) -> None:
         self.undo.append(partial(heapq.heappush, self._heap, entry))
 
     def _is_stale(self, entry: QueuedJob) -> bool:
         return self._was_reset(entry[3], entry[1]) and entry[2] not in LIVE_KINDS
 
     def _claims(self, kind: JobKind, service_id: int) -> dict[int, QueuedJob]:
-        """The claimed jobs among which one of this kind and service is."""
+        """The claimed jobs of this kind and service, by their numbers."""
         return self._live_claims if kind in LIVE_KINDS else self._services[service_id].claimed
 
     def _sweep_later(self) -> None:
         """Plan a sweep for when the heap has twice its size, because it may have stale jobs now."""
-        self._sweep_at = min(self._sweep_at, 2 * len(self._heap) + _FEW)
+        self._sweep_at = min(self._sweep_at, 2 * len(self._heap) + _MIN_SWEEP_SIZE)
 
     def _sweep(self) -> None:
         self._replace("_heap", [entry for entry in self._heap if not self._is_stale(entry)])
         heapq.heapify(self._heap)
         self._sweep_at = math.inf
 
-    def _drop(self, entry: QueuedJob) -> None:
+    def _remove_job(self, entry: QueuedJob) -> None:
         self._heap.remove(entry)
         heapq.heapify(self._heap)
 

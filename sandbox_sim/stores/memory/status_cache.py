@@ -18,7 +18,7 @@ _PRODUCTION: Final = ServiceMode.PRODUCTION
 _TERM: Final = timedelta(minutes=1)
 
 # How many are dropped at most when one is added.
-_DROPPED_AT_ONCE: Final = 1000
+_MAX_DROPPED: Final = 1000
 
 
 class StatusCache(TLRUCache[datetime, list[str]]):
@@ -48,7 +48,7 @@ class StatusCache(TLRUCache[datetime, list[str]]):
             return
         self._add_to_term(network_id, transaction.expires_at)
         if len(self.records) > self._keep:
-            self._drop()
+            self._drop_expired()
 
     def newest_first(self, after: str | None = None) -> Iterator[TransactionRecord]:
         """All transactions; with `after`, those older than this network id."""
@@ -65,20 +65,20 @@ class StatusCache(TLRUCache[datetime, list[str]]):
         return ended
 
     def copy_shifted(self, shift: timedelta) -> "StatusCache":
-        """A copy of what is unexpired or open, with its times shifted."""
+        """A copy of the transactions that are unexpired or open, with their times shifted."""
         now, other = self._clock.now(), StatusCache(self._clock, self._keep)
         for network_id, transaction in self.records.items():
-            moved = with_times_shifted(transaction, shift)
-            if answers_status(moved, now) or moved.status is Status.PENDING:
-                other.records[network_id] = moved
-                other._add_to_term(network_id, max(moved.expires_at, now))
+            shifted = with_times_shifted(transaction, shift)
+            if answers_status(shifted, now) or shifted.status is Status.PENDING:
+                other.records[network_id] = shifted
+                other._add_to_term(network_id, max(shifted.expires_at, now))
         other.current = {each.transaction_id: i for i, each in other.records.items()}
         return other
 
-    def _drop(self) -> None:
-        """Drop the oldest that may be dropped; look at one that is open again in a minute."""
+    def _drop_expired(self) -> None:
+        """Drop the oldest transactions that may be dropped; check an open one again in a minute."""
         now = self._clock.now()
-        for _ in range(min(len(self._expired), _DROPPED_AT_ONCE)):
+        for _ in range(min(len(self._expired), _MAX_DROPPED)):
             if len(self.records) <= self._keep:
                 return
             network_id = self._expired.popleft()

@@ -1,4 +1,4 @@
-"""PostgresConnections to Postgres, descriptions of their errors, and our tables there.
+"""The connections to Postgres, descriptions of their errors, and our tables there.
 
 Beside the tables that both databases have, the table `gateway` has one row with the schema version.
 """
@@ -28,7 +28,7 @@ POSTGRES_ERRORS: Final = (
     OSError,
 )
 
-# Errors of a value: what the encoding or a type does not have, and what is too long for an index.
+# Errors of a value that the encoding or a type does not have, or that is too long for an index.
 DATA_ERRORS: Final = (asyncpg.DataError, asyncpg.ProgramLimitExceededError)
 
 # How many units of work one process runs at once. The others wait in the process, not in Postgres.
@@ -59,7 +59,7 @@ _OPTIONS: Final[dict[str, Any]] = {
 
 
 async def connect(url: str) -> Connection:
-    """A connection of our own; raises one of `POSTGRES_ERRORS`.
+    """A connection outside the pool; raises one of `POSTGRES_ERRORS`.
 
     Its time limits are shorter than a lease, so it can fail and be opened again before the lease
     ends.
@@ -80,7 +80,7 @@ class PostgresConnections:
     def __init__(self, url: str, clock: Clock) -> None:
         self._url = url
         self._clock = clock
-        self._turns = asyncio.Semaphore(CONNECTIONS)
+        self._slots = asyncio.Semaphore(CONNECTIONS)
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
         self._is_closed = False
@@ -88,7 +88,7 @@ class PostgresConnections:
     @property
     def all_taken(self) -> bool:
         """Whether a unit that asks for a connection has to wait."""
-        return self._turns.locked()
+        return self._slots.locked()
 
     async def acquire(self) -> Connection:
         """An open connection, to be released; raises one of `POSTGRES_ERRORS`, or `StoreError`."""
@@ -98,14 +98,14 @@ class PostgresConnections:
             return await self._acquire()
 
     async def _acquire(self) -> Connection:
-        await self._turns.acquire()
+        await self._slots.acquire()
         try:
-            return self._idle_one() or await self._new_one()
+            return self._pop_idle() or await self._open_new()
         except BaseException:
-            self._turns.release()
+            self._slots.release()
             raise
 
-    def _idle_one(self) -> "Connection | None":
+    def _pop_idle(self) -> "Connection | None":
         while self._idle:
             connection = self._idle.pop()
             if not connection.is_closed():
@@ -113,7 +113,7 @@ class PostgresConnections:
             self._open.remove(connection)
         return None
 
-    async def _new_one(self) -> Connection:
+    async def _open_new(self) -> Connection:
         if self._is_closed:
             raise StoreError("the store is closed")
         connection: Connection = await asyncpg.connect(self._url, **_OPTIONS)
@@ -123,21 +123,21 @@ class PostgresConnections:
     def release(self, connection: Connection) -> None:
         """Take a connection back, open or not."""
         self._idle.append(connection)
-        self._turns.release()
+        self._slots.release()
 
     async def close(self) -> None:
         """Wait until all are released, and close them; if this is cancelled, close them at once."""
         self._is_closed = True
         try:
             for _ in range(CONNECTIONS):
-                await self._turns.acquire()
+                await self._slots.acquire()
             for connection in self._idle:
                 await connection.close()
         finally:
             self.terminate()
 
     def terminate(self) -> None:
-        """Close all at once, also those that a unit has."""
+        """Close all at once, also the connections that units use."""
         for connection in self._open:
             connection.terminate()
 
@@ -159,7 +159,7 @@ async def open_connections(url: str, clock: Clock) -> PostgresConnections:
 
 
 def describe_error(error: Exception) -> str:
-    """The problem as half a sentence that contains no value."""
+    """The problem in words that end a sentence, without any value of a record."""
     if isinstance(error, TimeoutError):
         return "it does not answer"
     if isinstance(error, DATA_ERRORS):
@@ -173,12 +173,12 @@ def describe_error(error: Exception) -> str:
 
 # Servers that start at the same time take this lock, so that they create the tables one after
 # another; "sbox".
-_LOCK: Final = f"SELECT pg_advisory_xact_lock({0x73626F78})"
+_MIGRATION_LOCK: Final = f"SELECT pg_advisory_xact_lock({0x73626F78})"
 
 # The encoding of the database, whether our schema is there, and whether it has our tables and our
 # function. A query of the catalogue would take longer than all the rest where there is nothing to
 # migrate.
-_STATE: Final = f"""
+_SCHEMA_STATE: Final = f"""
 SELECT current_setting('server_encoding'),
     to_regnamespace('{SCHEMA}') IS NOT NULL, to_regclass('{SCHEMA}.gateway') IS NOT NULL,
     to_regprocedure('{SCHEMA}.lock_if_unused(bigint, bigint, text)') IS NOT NULL
@@ -186,7 +186,7 @@ SELECT current_setting('server_encoding'),
 
 _HAS_TABLES: Final = "SELECT EXISTS (SELECT FROM pg_catalog.pg_tables WHERE schemaname = $1)"
 
-_FOUNDATION: Final = """
+_CREATE_GATEWAY: Final = """
 CREATE TABLE gateway (
     version INTEGER NOT NULL
 );
@@ -199,7 +199,7 @@ STATE_LOCK: Final = 0x7362736E
 # Takes the lock of a `transaction_id` and returns whether no transaction of mode S has this id.
 # Parameters: the number of the lock, the service, the id. A query in a function sees what was
 # committed while the function waited for the lock; the query that calls it does not.
-_FUNCTION: Final = f"""
+_CREATE_FUNCTION: Final = f"""
 CREATE FUNCTION {SCHEMA}.lock_if_unused(bigint, bigint, text) RETURNS boolean LANGUAGE plpgsql
 AS $$
 BEGIN
@@ -219,8 +219,8 @@ async def migrate(connection: Connection) -> None:
     Raises `StoreError` that says why not, or an error of Postgres.
     """
     async with connection.transaction():
-        await connection.execute(_LOCK)
-        ((encoding, has_schema, is_ours, has_function),) = await connection.fetch(_STATE)
+        await connection.execute(_MIGRATION_LOCK)
+        ((encoding, has_schema, is_ours, has_function),) = await connection.fetch(_SCHEMA_STATE)
         if encoding != "UTF8":
             raise StoreError("its encoding is not UTF8; make the database with ENCODING 'UTF8'")
         if not has_schema:
@@ -228,16 +228,11 @@ async def migrate(connection: Connection) -> None:
         if not is_ours:
             if await connection.fetchval(_HAS_TABLES, SCHEMA):
                 raise StoreError(f"its schema {SCHEMA} belongs to another program")
-            await connection.execute(_FOUNDATION)
+            await connection.execute(_CREATE_GATEWAY)
         version = await connection.fetchval(f"SELECT version FROM {SCHEMA}.gateway")
-        newest = len(schema.MIGRATIONS)
-        if version > newest:
-            raise StoreError(
-                f"it has version {version} and this sandbox_sim knows up to {newest}; "
-                "install a newer sandbox_sim or choose another database"
-            )
+        newest = schema.newest_version(version, "database")
         if version < newest:
             await connection.execute(schema.script(version, schema.POSTGRES))
             await connection.execute(f"UPDATE gateway SET version = {newest}")
         if not has_function:
-            await connection.execute(_FUNCTION)
+            await connection.execute(_CREATE_FUNCTION)

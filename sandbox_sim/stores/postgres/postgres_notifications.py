@@ -1,4 +1,4 @@
-"""The listening connection of each server, over which the servers of one gateway tell each other.
+"""The listening connection of each server, by which the servers of one gateway notify each other.
 
 A server that adds a job notifies the others of its due time. A server that announces a topic
 notifies them of the topic. At each beat, every few seconds, a server extends the leases of the jobs
@@ -9,9 +9,9 @@ only one notifying transaction commit at a time, in all of its databases, and un
 thousands of jobs would queue there. Announcements are rare, so they are sent in the transaction,
 and the announcing server waits until the others have processed them.
 
-A server that has readers says so at each beat, and a server without readers asks who has any. So an
-event leaves its server only while another server may have readers. After a lost connection the
-readers get a gap.
+At each beat a server with readers of events notifies the others of that, and a server without
+readers asks which servers have any. So an event leaves its server only while another server may
+have readers. After a lost connection the readers get a gap.
 """
 
 import asyncio
@@ -58,17 +58,17 @@ _NOTIFY_EACH: Final = "SELECT pg_notify($1, word) FROM unnest($2::text[]) AS wor
 
 # Numbers of jobs as texts: for an array of numbers asyncpg would first ask Postgres about the type,
 # with a query of some milliseconds on each new connection.
-_THESE: Final = "number = ANY($1::text[]::bigint[])"
+_THESE_JOBS: Final = "number = ANY($1::text[]::bigint[])"
 
 # Only leases that end before the beat after the next, so most jobs finish without an extension.
-_EXTEND: Final = f"""
+_EXTEND_LEASES: Final = f"""
 UPDATE jobs SET lease_until = {NOW} + $2
-WHERE {_THESE} AND lease_until > 0 AND lease_until < {NOW} + $2 * 2 / 3
+WHERE {_THESE_JOBS} AND lease_until > 0 AND lease_until < {NOW} + $2 * 2 / 3
 """
 
 # A freed job gets a new number, so that its old holder, if it is still alive, finds that it lost
 # the job, and so that freeing a job twice does no harm.
-_FREE: Final = """
+_FREE_JOBS: Final = """
 WITH freed AS (
     DELETE FROM jobs WHERE {which} RETURNING due_at, number, kind, service_id, subject, failures
 )
@@ -77,17 +77,17 @@ SELECT due_at, kind, service_id, subject, failures FROM freed ORDER BY due_at, n
 RETURNING due_at
 """
 
-_FREE_EXPIRED: Final = _FREE.format(which=f"lease_until > 0 AND lease_until < {NOW}")
+_FREE_EXPIRED: Final = _FREE_JOBS.format(which=f"lease_until > 0 AND lease_until < {NOW}")
 
-_FREE_OURS: Final = _FREE.format(which=_THESE)
+_FREE_OURS: Final = _FREE_JOBS.format(which=_THESE_JOBS)
 
 # Each server holds the lock together with the others while it is connected. Only a server that is
 # alone gets it for itself.
-_TRY_ALONE: Final = f"SELECT pg_try_advisory_lock({0x73627276})"
+_TRY_LOCK_EXCLUSIVE: Final = f"SELECT pg_try_advisory_lock({0x73627276})"
 
-_HOLD_TOGETHER: Final = f"SELECT pg_advisory_lock_shared({0x73627276})"
+_LOCK_SHARED: Final = f"SELECT pg_advisory_lock_shared({0x73627276})"
 
-_RELEASE_ALONE: Final = f"SELECT pg_advisory_unlock({0x73627276})"
+_UNLOCK_EXCLUSIVE: Final = f"SELECT pg_advisory_unlock({0x73627276})"
 
 _NEXT_DUE: Final = "SELECT min(due_at) FROM jobs WHERE lease_until = 0"
 
@@ -118,7 +118,7 @@ class _ReceivedAnnouncement(NamedTuple):
     topics: frozenset[Topic]
 
 
-# Stands for whatever was announced while the connection was lost; no server waits for the
+# Stands for all that was announced while the connection was lost; no server waits for the
 # acknowledgement.
 _ALL_TOPICS: Final = _ReceivedAnnouncement(0, 0, frozenset(Topic))
 
@@ -162,11 +162,11 @@ class ServerChannel:
         self._due_to_notify: datetime | None = None
         self._freed: list[int] = []
         self._last_notified: datetime | None = None
-        # Messages on channels of other classes, their handlers, and whom to notify after a lost
-        # connection.
+        # Messages on channels of other classes, the handlers of channels on which own messages do
+        # not count, and the function to call after a lost connection.
         self._messages: deque[tuple[str, Sequence[str]]] = deque()
-        self._channels: Mapping[str, Callable[[str], None]] = {}
-        self._on_reconnect: Callable[[], None] = _do_nothing
+        self._handlers: dict[str, Callable[[str], None]] = {JOBS: self._on_job_notification}
+        self._on_reconnect: Callable[[], None] = lambda: None
 
     async def open(self) -> None:
         """Connect and listen; raises what `connect` raises."""
@@ -184,12 +184,12 @@ class ServerChannel:
         self._task = None
         connection, self._connection = self._connection, None
         if connection is not None:
-            last_messages = asyncio.create_task(self._send_last(connection))
+            last_messages = asyncio.create_task(self._send_before_close(connection))
             await asyncio.wait({last_messages}, timeout=_CLOSING_S)
             connection.terminate()
             await last_messages
 
-    async def _send_last(self, connection: Connection) -> None:
+    async def _send_before_close(self, connection: Connection) -> None:
         with contextlib.suppress(*POSTGRES_ERRORS):
             if self.claims:
                 await self._free(connection, list(self.claims))
@@ -213,7 +213,8 @@ class ServerChannel:
 
         on_reconnect: called after a lost connection, because messages may have been lost.
         """
-        self._channels, self._on_reconnect = channels, on_reconnect
+        self._handlers.update(channels)
+        self._on_reconnect = on_reconnect
 
     def publish(self, channel: str, messages: Sequence[str]) -> None:
         """Send messages on a channel; they are dropped while the connection is lost."""
@@ -238,9 +239,9 @@ class ServerChannel:
         while (
             announcement.waiting_for
             and self.server_pid
-            and (left := until - self.clock.monotonic()) > 0
+            and (remaining := until - self.clock.monotonic()) > 0
         ):
-            await self.clock.wait_at_most(announcement.all_acknowledged, left)
+            await self.clock.wait_at_most(announcement.all_acknowledged, remaining)
 
     async def _run_forever(self, connection: Connection) -> None:
         """Use one connection after another."""
@@ -267,12 +268,12 @@ class ServerChannel:
         while not connection.is_closed():
             await self._beat(connection)
             beat_at = self.clock.monotonic() + self.lease.total_seconds() / 3
-            while not connection.is_closed() and (left := beat_at - self.clock.monotonic()) > 0:
+            while not connection.is_closed() and (wait := beat_at - self.clock.monotonic()) > 0:
                 if self._received and (self._processing is None or self._processing.done()):
                     # In a task of its own: a slow store must not delay a beat.
                     self._processing = asyncio.create_task(self._process_received())
                 await self._send_pending(connection)
-                await self.clock.wait_at_most(self._wake, left)
+                await self.clock.wait_at_most(self._wake, wait)
                 self._wake.clear()
 
     async def _send_pending(self, connection: Connection) -> None:
@@ -313,37 +314,29 @@ class ServerChannel:
         self, _connection: object, sender: int, channel: str, payload: object
     ) -> None:
         """Handle a notification of another server."""
-        first, *more = str(payload).split()
-        if channel == JOBS:
+        if channel in self._handlers:
             if sender != self.server_pid:
-                self.on_job(to_datetime(int(first)))
+                self._handlers[channel](str(payload))
             return
-        announcer, number = int(first), int(more[0])
+        first, second, *topics = str(payload).split()
+        announcer, number = int(first), int(second)
         if channel == ACKNOWLEDGEMENTS:
             announcement = self._announcements.get(number)
             if announcer == self.server_pid and announcement is not None:
                 announcement.acknowledge(sender)
         elif announcer != self.server_pid:
             self._received.append(
-                _ReceivedAnnouncement(announcer, number, frozenset(map(Topic, more[1:])))
+                _ReceivedAnnouncement(announcer, number, frozenset(map(Topic, topics)))
             )
             self._wake.set()
 
-    def _on_channel_notification(
-        self,
-        handler: Callable[[str], None],
-        _connection: object,
-        sender: int,
-        _channel: str,
-        payload: object,
-    ) -> None:
-        if sender != self.server_pid:
-            handler(str(payload))
+    def _on_job_notification(self, due_at: str) -> None:
+        self.on_job(to_datetime(int(due_at)))
 
     async def _beat(self, connection: Connection) -> None:
         if self.claims:
             numbers = [*map(str, self.claims)]
-            await connection.execute(_EXTEND, numbers, self.lease // MICROSECOND)
+            await connection.execute(_EXTEND_LEASES, numbers, self.lease // MICROSECOND)
         # After an interruption that affected all servers, each first gets the time to extend its
         # own leases.
         if self.clock.monotonic() - self._connected_at > self.lease.total_seconds():
@@ -359,16 +352,12 @@ class ServerChannel:
         connection = await self.connect()
         try:
             connection.add_termination_listener(self._wake_up)
-            for channel in (JOBS, ANNOUNCEMENTS, ACKNOWLEDGEMENTS):
+            for channel in (ANNOUNCEMENTS, ACKNOWLEDGEMENTS, *self._handlers):
                 await connection.add_listener(channel, self._on_notification)
-            for channel, handler in self._channels.items():
-                await connection.add_listener(
-                    channel, partial(self._on_channel_notification, handler)
-                )
-            is_alone = await connection.fetchval(_TRY_ALONE)
-            await connection.execute(_HOLD_TOGETHER)
+            is_alone = await connection.fetchval(_TRY_LOCK_EXCLUSIVE)
+            await connection.execute(_LOCK_SHARED)
             if is_alone:
-                await connection.execute(_RELEASE_ALONE)
+                await connection.execute(_UNLOCK_EXCLUSIVE)
         except BaseException:
             connection.terminate()
             raise
@@ -397,10 +386,6 @@ class ServerChannel:
         self._wake.set()
 
 
-def _do_nothing() -> None:
-    """Do nothing."""
-
-
 EVENTS: Final = "sandbox_sim_events"
 
 READERS: Final = "sandbox_sim_readers"
@@ -421,7 +406,7 @@ _MAX_MESSAGE: Final = 7_900
 class PostgresRelay:
     """The `Relay` of servers on one Postgres.
 
-    readers_expire_after: how long the news that a server has readers is valid.
+    readers_expire_after: how long the notification that a server has readers is valid.
     """
 
     def __init__(
@@ -457,7 +442,7 @@ class PostgresRelay:
         return partial(self._listeners.remove, listener)
 
     def beat(self) -> None:
-        """Tell the other servers that this one has readers, or ask them."""
+        """Notify the other servers that this one has readers, or ask which servers have readers."""
         if self._clock.monotonic() >= self._readers_until:
             self.remote_readers.clear()
         self._send(READERS, [_HAS_READERS if self._listeners else _ASKS_FOR_READERS])
@@ -482,12 +467,12 @@ class PostgresRelay:
         )
 
     def _on_events(self, message: str) -> None:
-        left, _, text = message.partition(" ")
+        parts_left, _, text = message.partition(" ")
         self._parts.append(text)
-        if left == "0":
+        if parts_left == "0":
             documents = json.loads("".join(self._parts))
             self._parts.clear()
-            self._pass_on([_event(*each) for each in documents])
+            self._notify_listeners([_event(*each) for each in documents])
 
     def _on_readers(self, message: str) -> None:
         if message == _HAS_READERS:
@@ -500,10 +485,10 @@ class PostgresRelay:
         """Publish a gap here and elsewhere: events were lost in both directions."""
         self._parts.clear()
         gap = Event(EventType.GAP, None, lambda: {"after": None})
-        self._pass_on([gap])
+        self._notify_listeners([gap])
         self.publish([gap])
 
-    def _pass_on(self, events: Sequence[Event]) -> None:
+    def _notify_listeners(self, events: Sequence[Event]) -> None:
         for listener in tuple(self._listeners):
             listener(events)
 

@@ -2,9 +2,9 @@
 
 A unit of work is one transaction on one of a few connections. It is READ COMMITTED: a unit that
 reads in order to decide first locks what it reads, so that the next unit with the same key sees its
-writes. A unit that asks whether a `transaction_id` is used is first answered that it is not; the
-commit locks it and looks, and if it is used, the unit runs again. So a new payment takes one
-statement, which locks, looks and adds.
+writes. A unit that asks whether a `transaction_id` is used first gets the answer no; the commit
+locks and checks the id, and if it is used, the unit runs again. So a new payment takes one
+statement, which locks, checks and adds.
 
 A job is claimed for a limited time, its lease. A live server extends the leases of its jobs; the
 leases of a dead server expire, and another server takes over its jobs.
@@ -56,7 +56,7 @@ from sandbox_sim.stores.sql.sql_unit import (
     SqlUnit,
 )
 from sandbox_sim.values.clients import ServiceMode
-from sandbox_sim.values.hosts import masked
+from sandbox_sim.values.hosts import mask_url
 
 # Another server could run a job that falls due this soon before the answer is written (D16).
 _SOON: Final = timedelta(milliseconds=500)
@@ -76,8 +76,8 @@ _OTHER_SERVERS: Final = (
 # Seconds for statements that change very many rows, longer than any request waits.
 _LONG_TIMEOUT_S: Final = 300.0
 
-# Of so many payments a server knows that their `transaction_id` is used.
-_KNOWN_IDS: Final = 10_000
+# How many used `transaction_id` a server remembers.
+_MAX_SEEN_IDS: Final = 10_000
 
 _LOCK_SHARED: Final = f"SELECT pg_advisory_xact_lock_shared({STATE_LOCK})"
 
@@ -85,7 +85,7 @@ _LOCK_EXCLUSIVE: Final = f"SELECT pg_advisory_xact_lock({STATE_LOCK})"
 
 
 class _Conflict(Exception):
-    """A `transaction_id` that a unit took for new has been used."""
+    """A `transaction_id` that a unit assumed to be unused is used."""
 
 
 class _Statement(NamedTuple):
@@ -95,15 +95,15 @@ class _Statement(NamedTuple):
     values: Row
 
 
-class _TakenForNew(NamedTuple):
-    """A `transaction_id` of a service that a unit took for new without a look.
+class _UncheckedId(NamedTuple):
+    """A `transaction_id` of a service that a unit assumes to be unused; the commit checks it.
 
-    added: inserts that wait for the commit.
+    inserts: statements that wait for the commit.
     """
 
     service_id: int
     transaction_id: str
-    added: list[_Statement]
+    inserts: list[_Statement]
 
     @property
     def lock(self) -> int:
@@ -111,7 +111,7 @@ class _TakenForNew(NamedTuple):
         return _lock_number(("transaction", self.service_id, self.transaction_id))
 
 
-AskedFor = LRUCache[tuple[int, str], None]
+SeenIds = LRUCache[tuple[int, str], None]
 
 
 class PostgresUnit(SqlUnit):
@@ -119,7 +119,7 @@ class PostgresUnit(SqlUnit):
 
     gate: holds transactions whose answer is not written.
     claims: the numbers of the jobs that this server works on.
-    asked: the services and their `transaction_id` that this server asked for lately.
+    seen_ids: each service and `transaction_id` that this server has asked for lately.
     server_pid: identifies this server to the others.
     tries: how often the same work was tried before.
     """
@@ -141,7 +141,7 @@ class PostgresUnit(SqlUnit):
         clock: Clock,
         gate: AnswerGate | None,
         claims: set[int],
-        asked: AskedFor,
+        seen_ids: SeenIds,
         lease: timedelta,
         *,
         server_pid: int,
@@ -156,58 +156,60 @@ class PostgresUnit(SqlUnit):
         self._connection = connection
         self._gate = gate
         self._claims = claims
-        self._asked = asked
+        self._seen_ids = seen_ids
         self._server_pid = server_pid
         self._tries = tries
         self._begun = False
         self._locked: set[int] = set()
         self._timeout: float | None = None
-        self._new: _TakenForNew | None = None
+        self._unchecked: _UncheckedId | None = None
 
     async def commit(self) -> None:
         """Commit, or raise."""
         if self._begun:
             if await self._connection.execute("COMMIT") != "COMMIT":
                 raise StoreError("the unit of work was rolled back")
-        elif self._new is not None:
-            await self._add_at_once(self._new)
+        elif self._unchecked is not None:
+            await self._insert_if_unused(self._unchecked)
 
-    async def _add_at_once(self, new: _TakenForNew) -> None:
-        """Look, and run all inserts, in one statement, which is a transaction of its own."""
-        texts = tuple(each.text for each in new.added)
-        values = chain.from_iterable(each.values for each in new.added)
-        lock = new.lock, new.service_id, new.transaction_id
+    async def _insert_if_unused(self, unchecked: _UncheckedId) -> None:
+        """Check the id and run all inserts in one statement, which is a transaction of its own."""
+        service_id, transaction_id, inserts = unchecked
+        texts = tuple(each.text for each in inserts)
+        values = chain.from_iterable(each.values for each in inserts)
+        lock = unchecked.lock, service_id, transaction_id
         ((is_unused, *numbers),) = await self._run(_add_if_unused(texts), (*lock, *values))
         if not is_unused:
             raise _Conflict
         self.wrote = bool(texts)
-        self._number_gated(numbers)
+        self._set_gated_numbers(numbers)
 
     async def _begin(self, *statements: str) -> None:
         """Run statements without parameters; the first call also begins the transaction."""
-        new = None
+        unchecked = None
         if not self._begun:
-            self._begun, new = True, self._new
-            locks = [] if new is None else [new.lock]
+            self._begun, unchecked = True, self._unchecked
+            locks = [] if unchecked is None else [unchecked.lock]
             self._locked.update(locks)
             statements = ("BEGIN", _LOCK_SHARED, *map(_select_lock, locks), *statements)
         if statements:
             await self._connection.execute("; ".join(statements))
-        if new is not None:
-            if await super().network_id_of(new.service_id, new.transaction_id) is not None:
+        if unchecked is not None:
+            service_id, transaction_id, inserts = unchecked
+            if await super().network_id_of(service_id, transaction_id) is not None:
                 raise _Conflict
-            results = [await self._fetch(text, *values) for text, values in new.added]
-            self._number_gated([rows[0][0] for rows in results if rows])
+            results = [await self._fetch(text, *values) for text, values in inserts]
+            self._set_gated_numbers([rows[0][0] for rows in results if rows])
 
-    def _number_gated(self, numbers: Sequence[int]) -> None:
-        """Note the numbers of the gated jobs that waited."""
+    def _set_gated_numbers(self, numbers: Sequence[int]) -> None:
+        """Set the numbers of the gated jobs that waited for the commit."""
         self.gated = dict(zip(self.gated, numbers, strict=True))
 
     async def transaction(
         self, service_id: int, transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
     ) -> TransactionRecord | None:
         """As `Unit.transaction` says. A unit that does nothing else needs no transaction."""
-        if self._begun or self._new is not None:
+        if self._begun or self._unchecked is not None:
             return await super().transaction(service_id, transaction_id, mode)
         found = await self._run(NEWEST_TRANSACTION[mode], (service_id, transaction_id))
         return TRANSACTION.record(found[0]) if found else None
@@ -215,26 +217,26 @@ class PostgresUnit(SqlUnit):
     async def network_id_of(
         self, service_id: int, transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
     ) -> str | None:
-        """As `Unit.network_id_of` says, without a look where the id is probably new."""
-        is_first = mode is ServiceMode.SANDBOX and not (self._begun or self._new or self._tries)
-        if not is_first or (service_id, transaction_id) in self._asked:
+        """As `Unit.network_id_of` says, without a query where the id is probably new."""
+        is_later = self._begun or self._unchecked or self._tries or mode is not ServiceMode.SANDBOX
+        if is_later or (service_id, transaction_id) in self._seen_ids:
             return await super().network_id_of(service_id, transaction_id, mode)
-        self._asked[service_id, transaction_id] = None
-        self._new = _TakenForNew(service_id, transaction_id, [])
+        self._seen_ids[service_id, transaction_id] = None
+        self._unchecked = _UncheckedId(service_id, transaction_id, [])
         return None
 
     async def _fetch(self, statement: str, *values: object) -> Sequence[Row]:
-        if _is_plain_insert(statement) and self._waits(statement, values):
+        if _is_plain_insert(statement) and self._defer(statement, values):
             return ()
         await self._begin()
         self.wrote = self.wrote or not statement.startswith("SELECT")
         return await self._run(statement, values)
 
-    def _waits(self, insert: str, values: Row) -> bool:
+    def _defer(self, insert: str, values: Row) -> bool:
         """Keep an insert for the commit; returns False if it has to run at once."""
-        if self._begun or self._new is None:
+        if self._begun or self._unchecked is None:
             return False
-        self._new.added.append(_Statement(insert, values))
+        self._unchecked.inserts.append(_Statement(insert, values))
         return True
 
     async def _run(self, statement: str, values: Row) -> Sequence[Row]:
@@ -275,7 +277,7 @@ class PostgresUnit(SqlUnit):
             return
         statement = _ADD_GATED_JOB.format(lease=self.LEASE)
         values = to_micros(job.due_at), job.kind.value, job.service_id, job.subject
-        found = () if self._waits(statement, values) else await self._fetch(statement, *values)
+        found = () if self._defer(statement, values) else await self._fetch(statement, *values)
         self.gated[job.subject] = found[0][0] if found else 0
 
     async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
@@ -311,10 +313,10 @@ class PostgresUnit(SqlUnit):
         }
 
     async def delete_expired(self, now: datetime) -> None:
-        """Do it on one server at a time for all of them."""
+        """As `SqlUnit.delete_expired`; does nothing while another server does it."""
         lock = f"SELECT pg_try_advisory_xact_lock({_lock_number(('forget',))})"
-        ((alone,),) = await self._fetch(lock)
-        if alone:
+        ((is_locked,),) = await self._fetch(lock)
+        if is_locked:
             self._timeout = _LONG_TIMEOUT_S
             await super().delete_expired(now)
             self.wrote = False  # no listener waits for this
@@ -400,7 +402,7 @@ class PostgresStore(ChangeNotifier):
 
     def __post_init__(self) -> None:
         super().__init__()
-        self._asked: AskedFor = LRUCache(_KNOWN_IDS)
+        self._seen_ids: SeenIds = LRUCache(_MAX_SEEN_IDS)
         self._pool: PostgresConnections | None = None
         self._channel = ServerChannel(
             partial(connect, self.url),
@@ -451,11 +453,11 @@ class PostgresStore(ChangeNotifier):
         it raised, or `StoreError`.
         """
         try:
-            return await _retried(partial(self._try, work))
+            return await _retried(partial(self._run_once, work))
         except (*POSTGRES_ERRORS, StoreError) as error:
             raise self._as_store_error(error) from error
 
-    async def _try(self, work: Callable[[PostgresUnit], Awaitable[T]], tries: int) -> T:
+    async def _run_once(self, work: Callable[[PostgresUnit], Awaitable[T]], tries: int) -> T:
         pool = self._pool
         if pool is None:
             raise StoreError("the store is closed")
@@ -466,12 +468,12 @@ class PostgresStore(ChangeNotifier):
                 self.clock,
                 self.gate,
                 self._channel.claims,
-                self._asked,
+                self._seen_ids,
                 self.lease,
                 server_pid=self._channel.server_pid,
                 tries=tries,
             )
-            unit.noted = [] if any(self._readers) else None
+            unit.changes = [] if any(self._readers) else None
             result = await work(unit)
             announcement = self._channel.announcement() if unit.announced else None
             if announcement is not None:
@@ -488,8 +490,8 @@ class PostgresStore(ChangeNotifier):
         if announcement is not None:
             await self._notify_topics(unit.announced)
             await self._channel.wait_acknowledged(announcement)
-        if unit.noted:
-            self._on_changes(unit.noted)
+        if unit.changes:
+            self._on_changes(unit.changes)
         return result
 
     def _committed(self, unit: PostgresUnit) -> None:
@@ -499,11 +501,11 @@ class PostgresStore(ChangeNotifier):
         if self.gate is not None:
             for network_id, number in unit.gated.items():
                 self.gate.call_when_released(network_id, partial(self._channel.free_job, number))
-        for notice in self._watchers if unit.wrote else ():
-            notice()
-        if unit.earliest_added is not None:
-            self._on_job(unit.earliest_added)
-            self._channel.notify_job(unit.earliest_added)
+        for listener in self._watchers if unit.wrote else ():
+            listener()
+        if unit.earliest_due is not None:
+            self._on_job(unit.earliest_due)
+            self._channel.notify_job(unit.earliest_due)
 
     def _on_job(self, due_at: datetime) -> None:
         if self._job_listener is not None:
@@ -541,9 +543,9 @@ class PostgresStore(ChangeNotifier):
         """A `StoreError` for errors of Postgres; any other error unchanged."""
         if isinstance(error, POSTGRES_ERRORS):
             kind = DataRefused if isinstance(error, DATA_ERRORS) else StoreError
-            return kind(f"{masked(self.url)}: {describe_error(error)}")
+            return kind(f"{mask_url(self.url)}: {describe_error(error)}")
         if isinstance(error, StoreError):
-            return StoreError(f"{masked(self.url)}: {error}")
+            return StoreError(f"{mask_url(self.url)}: {error}")
         return error
 
 
@@ -579,10 +581,10 @@ async def _migrate(pool: PostgresConnections, _tries: int) -> None:
 
 
 async def _retried(work: Callable[[int], Awaitable[T]]) -> T:
-    """Do work again, up to six times in all, where it conflicts with other transactions.
+    """Run work; retry it, up to six times in all, where it conflicts with other transactions.
 
     The tables may be migrated while replicas of the release before use them.
-    work: gets how often it was tried.
+    work: gets the number of earlier tries.
     """
     for tries in range(_MAX_TRIES - 1):
         with contextlib.suppress(*_RETRIED_ERRORS):

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision
+from sandbox_sim.records.attempts import Attempt, AttemptQuery, StoredDecision
 from sandbox_sim.records.exchanges import (
     Exchange,
-    KeptNotification,
     MessagePart,
     NotificationQuery,
     NotificationState,
     RawNotification,
+    StoredNotification,
 )
 from sandbox_sim.stores.sql.rows import (
     Row,
@@ -57,7 +57,7 @@ _DOUBTFUL = select(
     f"OR ({_IS_OPEN} AND created_at <= ?)) ORDER BY serial",
 )
 
-_DECISION: Final = RowFormat(KeptDecision)
+_DECISION: Final = RowFormat(StoredDecision)
 
 _ADD_DECISION = insert("decisions", _DECISION.columns)
 
@@ -95,9 +95,8 @@ class SqlAttempts(SqlBase):
         return [str(attempt_id) for (attempt_id,) in found]
 
     async def attempts_of(self, network_transaction_id: str) -> Sequence[Attempt]:
-        return [
-            _ATTEMPTS.record(row) for row in await self._fetch(_OF_PAYMENT, network_transaction_id)
-        ]
+        found = await self._fetch(_OF_PAYMENT, network_transaction_id)
+        return [_ATTEMPTS.record(row) for row in found]
 
     async def list_attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
         condition, values = where(
@@ -122,25 +121,20 @@ class SqlAttempts(SqlBase):
         found = await self._fetch(_DOUBTFUL, to_micros(opened_before))
         return [_ATTEMPTS.record(row) for row in found]
 
-    async def add_decision(self, decision: KeptDecision) -> None:
+    async def add_decision(self, decision: StoredDecision) -> None:
         await self._fetch(_ADD_DECISION, *_DECISION.row(decision))
 
-    async def decisions_of(self, attempt_id: str) -> Sequence[KeptDecision]:
+    async def decisions_of(self, attempt_id: str) -> Sequence[StoredDecision]:
         return [_DECISION.record(row) for row in await self._fetch(_DECISIONS, attempt_id)]
 
 
-_NOTIFICATION: Final = (
-    "network",
-    "received_at",
-    "document",
-    "state",
-    "tries",
-    "attempt_id",
-    "note",
-    "scrubbed",
+_NEW_NOTIFICATION: Final = (
+    *("network", "received_at", "document", "state", "tries", "attempt_id", "note", "scrubbed"),
 )
 
-_ADD_NOTIFICATION = insert("raw_notifications", _NOTIFICATION) + " RETURNING number"
+_NOTIFICATION: Final = ("number", *_NEW_NOTIFICATION)
+
+_ADD_NOTIFICATION = insert("raw_notifications", _NEW_NOTIFICATION) + " RETURNING number"
 
 _NOTIFICATION_BY_NUMBER = select(_NOTIFICATION, "raw_notifications", "number = ?")
 
@@ -152,7 +146,7 @@ _SAVE_NOTIFICATION = (
 _COUNT_NOTIFICATIONS = "SELECT network, state, count(*) FROM raw_notifications GROUP BY 1, 2"
 
 _WITH_SECRETS = select(
-    ("number", *_NOTIFICATION),
+    _NOTIFICATION,
     "raw_notifications",
     "scrubbed = 0 AND state <> 'new' AND (state <> 'unmatched' OR received_at < ?) "
     "ORDER BY number LIMIT ?",
@@ -185,19 +179,20 @@ class SqlNetworkRecords(SqlBase):
 
     async def add_raw_notification(self, raw: RawNotification) -> int:
         state = NotificationState.NEW.value, 0, "", "", 0
-        values = raw.network, to_micros(raw.received_at), _document(raw), *state
+        values = raw.network, to_micros(raw.received_at), _raw_document(raw), *state
         ((number,),) = await self._fetch(_ADD_NOTIFICATION, *values)
         return int(number)
 
-    async def raw_notification(self, number: int) -> KeptNotification | None:
+    async def raw_notification(self, number: int) -> StoredNotification | None:
         row = await self._fetch_one(_NOTIFICATION_BY_NUMBER, number)
-        return None if row is None else _to_notification(number, row)
+        return None if row is None else _to_notification(row)
 
-    async def save_raw_notification(self, kept: KeptNotification) -> None:
-        values = kept.state.value, kept.tries, kept.attempt_id, kept.note, int(kept.scrubbed)
-        await self._fetch(_SAVE_NOTIFICATION, _document(kept.raw), *values, kept.number)
+    async def save_raw_notification(self, notification: StoredNotification) -> None:
+        number, raw, state, *values, scrubbed = notification
+        changed = _raw_document(raw), state.value, *values, int(scrubbed)
+        await self._fetch(_SAVE_NOTIFICATION, *changed, number)
 
-    async def list_notifications(self, query: NotificationQuery) -> Sequence[KeptNotification]:
+    async def list_notifications(self, query: NotificationQuery) -> Sequence[StoredNotification]:
         condition, values = where(
             {
                 "network = ?": query.network,
@@ -206,9 +201,9 @@ class SqlNetworkRecords(SqlBase):
             }
         )
         page = f"{condition} ORDER BY number DESC LIMIT ?"
-        statement = select(("number", *_NOTIFICATION), "raw_notifications", page)
+        statement = select(_NOTIFICATION, "raw_notifications", page)
         found = await self._fetch(statement, *values, query.limit)
-        return [_to_notification(number, row) for number, *row in found]
+        return [_to_notification(row) for row in found]
 
     async def count_notifications(self) -> Mapping[tuple[str, NotificationState], int]:
         found = await self._fetch(_COUNT_NOTIFICATIONS)
@@ -216,9 +211,9 @@ class SqlNetworkRecords(SqlBase):
 
     async def notifications_with_secrets(
         self, unmatched_before: datetime, limit: int
-    ) -> Sequence[KeptNotification]:
+    ) -> Sequence[StoredNotification]:
         found = await self._fetch(_WITH_SECRETS, to_micros(unmatched_before), limit)
-        return [_to_notification(number, row) for number, *row in found]
+        return [_to_notification(row) for row in found]
 
     async def delete_notifications(self, before: datetime, limit: int) -> int:
         return len(await self._fetch(_DELETE_NOTIFICATIONS, to_micros(before), limit))
@@ -250,16 +245,17 @@ class SqlNetworkRecords(SqlBase):
         return [_PART.record(row) for row in await self._fetch(_PARTS, attempt_id)]
 
 
-def _to_notification(number: int, row: Row) -> KeptNotification:
-    network, received_at, document, state, tries, attempt_id, note, scrubbed = row
-    method, path, query, headers, body = json.loads(document)
-    exact, at = base64.b64decode(body), to_datetime(received_at)
-    raw = RawNotification(network, method, path, query, headers, exact, at)
-    done = NotificationState(state), tries, attempt_id, note
-    return KeptNotification(number, raw, *done, bool(scrubbed))
+def _to_notification(row: Row) -> StoredNotification:
+    number, network, received_at, document, state, *values, scrubbed = row
+    *request, body = json.loads(document)
+    received = base64.b64decode(body), to_datetime(received_at)
+    raw = RawNotification._make((network, *request, *received))
+    return StoredNotification._make(
+        (number, raw, NotificationState(state), *values, bool(scrubbed))
+    )
 
 
-def _document(raw: RawNotification) -> str:
+def _raw_document(raw: RawNotification) -> str:
     body = base64.b64encode(raw.body).decode()
     return json.dumps([raw.method, raw.path, raw.query, dict(raw.headers), body])
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Final
 
 from sandbox_sim.ports import Clock
@@ -21,9 +22,9 @@ from sandbox_sim.records.ledger import (
     Transfer,
     TransferKind,
     add,
+    empty_balance,
     multiply,
-    named,
-    unopened,
+    parse_account,
 )
 from sandbox_sim.stores.sql.rows import (
     Row,
@@ -79,7 +80,7 @@ _SAVE_BALANCE = upsert("wallets", "service_id, mode, name", _WALLET)
 _CHECKPOINT = "SELECT number, sums FROM ledger_checkpoints ORDER BY number DESC LIMIT 1"
 
 # Most transfers have one of a few amounts, and no database adds up texts exactly.
-_MOVED = (
+_AMOUNTS = (
     "SELECT debit, credit, amount, count(*) FROM transfers WHERE mode = 'P' "
     f"AND kind IN ('{TransferKind.POSTED}', '{TransferKind.POST}') AND number > ? "
     "{until}GROUP BY debit, credit, amount"
@@ -101,6 +102,8 @@ _MAX_NUMBER: Final = 2**62
 
 Sums = dict[Account, Decimal]
 
+_live_account: Final = partial(parse_account, ServiceMode.PRODUCTION)
+
 
 class SqlLedger(SqlBase):
     """The part of a `Unit` that stores the ledger."""
@@ -119,15 +122,15 @@ class SqlLedger(SqlBase):
     async def add_transfer(self, transfer: Transfer, manual: ManualEntry | None = None) -> int:
         wallet = transfer.account
         if wallet is not None:
-            before = await self.balance(wallet) or unopened(transfer.at)
-            ended = transfer.pending
-            begun = None if ended is None else await self._pending(ended)
-            after = before.after(wallet, transfer, begun)
+            before = await self.balance(wallet) or empty_balance(transfer.at)
+            number = transfer.pending
+            pending = None if number is None else await self._pending(number)
+            after = before.after(wallet, transfer, pending)
             await self._fetch(_SAVE_BALANCE, *_from_balance(wallet, after))
         ((number,),) = await self._fetch(_ADD_TRANSFER, *_from_transfer(transfer))
         if manual is not None:
             await self._fetch(_ADD_ENTRY, number, *_ENTRY.row(manual))
-        self._note(EventType.LEDGER, transfer)
+        self._record_changes(EventType.LEDGER, transfer)
         return int(number)
 
     async def _pending(self, number: int) -> Transfer:
@@ -166,30 +169,30 @@ class SqlLedger(SqlBase):
         chosen = {"mode = ?": mode and mode.value, "service_id = ?": service_id}
         condition, values = where(chosen)
         found = await self._fetch(select(_WALLET, "wallets", condition), *values)
-        return {named(ServiceMode(row[0]), row[1]): _to_balance(row) for row in found}
+        return {parse_account(ServiceMode(row[0]), row[1]): _to_balance(row) for row in found}
 
     async def live_sums(self) -> Mapping[Account, Decimal]:
         row = await self._fetch_one(_CHECKPOINT)
-        start, kept = (0, "{}") if row is None else row
-        sums = {named(ServiceMode.PRODUCTION, n): Decimal(s) for n, s in json.loads(kept).items()}
+        start, texts = (0, "{}") if row is None else row
+        sums = {_live_account(name): Decimal(text) for name, text in json.loads(texts).items()}
         bound = to_micros(self._clock.now() - _SETTLED_AFTER)
         ((settled, count),) = await self._fetch(_SETTLED, start, bound)
         if count >= CHECKPOINT_EVERY:
-            moved = await self._fetch(_MOVED.format(until="AND number <= ? "), start, settled)
-            start, sums = settled, _added_up(sums, moved)
+            moved = await self._fetch(_AMOUNTS.format(until="AND number <= ? "), start, settled)
+            start, sums = settled, _add_moved(sums, moved)
             texts = json.dumps({str(account): str(amount) for account, amount in sums.items()})
             await self._fetch(_SAVE_CHECKPOINT, settled, texts)
             await self._fetch("DELETE FROM ledger_checkpoints WHERE number < ?", settled)
-        return _added_up(sums, await self._fetch(_MOVED.format(until=""), start))
+        return _add_moved(sums, await self._fetch(_AMOUNTS.format(until=""), start))
 
 
-def _added_up(sums: Sums, moved: Sequence[Row]) -> Sums:
-    """The sums of the accounts of ours after what was moved."""
+def _add_moved(sums: Sums, moved: Sequence[Row]) -> Sums:
+    """The sums of our accounts after these amounts were moved."""
     found = dict(sums)
     for debit, credit, amount, times in moved:
         total = Decimal(amount)
         for name, signed in ((debit, total.copy_negate()), (credit, total)):
-            account = named(ServiceMode.PRODUCTION, name)
+            account = _live_account(name)
             if account.kind is not WALLET:
                 found[account] = add(found.get(account, ZERO), multiply(signed, Decimal(times)))
     return found
@@ -212,16 +215,15 @@ def _from_transfer(transfer: Transfer) -> Row:
     of_service: Row = 0, None
     if wallet is not None and wallet.wallet is not None:
         of_service = wallet.service_id, wallet.wallet.value
-    ends = str(debit), str(credit), str(amount)
-    said = str(reason), subject, to_micros(at)
-    return debit.mode.value, str(kind), *ends, *said, pending, *of_service
+    texts = debit.mode.value, str(kind), str(debit), str(credit), str(amount), str(reason)
+    return *texts, subject, to_micros(at), pending, *of_service
 
 
 def _to_line(row: Row) -> LedgerLine:
     number, mode, kind, debit, credit, amount, reason, subject, at, pending, *entry = row
     of_mode = ServiceMode(mode)
-    ends = named(of_mode, debit), named(of_mode, credit), Decimal(amount)
-    said = Reason(reason), subject, to_datetime(at)
+    moved = parse_account(of_mode, debit), parse_account(of_mode, credit), Decimal(amount)
+    cause = Reason(reason), subject, to_datetime(at)
     # Of a line without a manual entry, the join gives nulls.
     manual = _ENTRY.record(entry) if entry and entry[0] is not None else None
-    return LedgerLine(number, Transfer(*ends, *said, TransferKind(kind), pending), manual)
+    return LedgerLine(number, Transfer(*moved, *cause, TransferKind(kind), pending), manual)

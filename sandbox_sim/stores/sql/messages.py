@@ -6,6 +6,7 @@ Each mode has counters of its own, so that requests of one do not replace those 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
+from operator import itemgetter
 from typing import Final
 
 from sandbox_sim.records.events import EventType
@@ -14,7 +15,7 @@ from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.messages import HistoryQuery, Message
 from sandbox_sim.stores.sql import rows
 from sandbox_sim.stores.sql.rows import SqlBase, insert, select, to_datetime, to_micros, where
-from sandbox_sim.stores.sql.schema import OF_MODE_S
+from sandbox_sim.stores.sql.schema import MODE_S_ROWS
 from sandbox_sim.values.clients import ServiceMode
 
 _DAY_MICROS: Final = to_micros(to_datetime(0) + timedelta(days=1))
@@ -27,6 +28,9 @@ _SAVE: Final = (
     "UPDATE messages SET status = ?, sent_at = ?, provider_code = ?, error_message = ? "
     "WHERE processing_id = ?"
 )
+
+_SAVED: Final = ("status", "sent_at", "provider_code", "error_message", "processing_id")
+_saved_columns: Final = itemgetter(*map(rows.MESSAGE.columns.index, _SAVED))
 
 _OF_SUBJECT: Final = select(
     rows.MESSAGE.columns,
@@ -44,7 +48,7 @@ class SqlMessages(SqlBase):
         last = await self._last_position(service_id, mode)
         numbered = enumerate(map(rows.MESSAGE.row, messages), last + 1)
         await self._execute_many(_ADD, [(position, *row) for position, row in numbered])
-        self._note(EventType.SMS, *messages)
+        self._record_changes(EventType.SMS, *messages)
 
     async def messages(
         self, service_id: int, subject: str, mode: ServiceMode = ServiceMode.SANDBOX
@@ -53,13 +57,11 @@ class SqlMessages(SqlBase):
         return [rows.MESSAGE.record(row) for row in found]
 
     async def save_messages(self, messages: Sequence[Message]) -> None:
-        written = map(rows.MESSAGE.row, messages)
-        changes = [(*row[-6:-5], *row[-4:-1], row[0]) for row in written]
-        await self._execute_many(_SAVE, changes)
-        self._note(EventType.SMS, *messages)
+        await self._execute_many(_SAVE, map(_saved_columns, map(rows.MESSAGE.row, messages)))
+        self._record_changes(EventType.SMS, *messages)
 
     async def list_messages(self, listing: Listing) -> Sequence[Message]:
-        found = await self._listed("messages", rows.MESSAGE.columns, "processing_id", listing)
+        found = await self._fetch_page("messages", rows.MESSAGE.columns, "processing_id", listing)
         return [rows.MESSAGE.record(row) for row in found]
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
@@ -115,7 +117,7 @@ COUNT_KEPT: Final = (
 DELETE_OLDEST: Final = {
     mode: "DELETE FROM requests WHERE number IN (SELECT number FROM requests "
     f"WHERE service_id = ? AND {condition} ORDER BY number LIMIT ?)"
-    for mode, condition in (("S", OF_MODE_S["requests"]), ("P", "mode = 'P'"))
+    for mode, condition in (("S", MODE_S_ROWS["requests"]), ("P", "mode = 'P'"))
 }
 
 COUNT_DROPPED: Final = (
@@ -134,21 +136,21 @@ class SqlJournal(SqlBase):
         )
         # Every server locks the rows in this order, so that two servers cannot deadlock.
         for service_id, mode in sorted(added):
-            of = service_id, mode
-            ((kept,),) = await self._fetch(COUNT_KEPT, *of, added[of])
+            journal = service_id, mode
+            ((kept,),) = await self._fetch(COUNT_KEPT, *journal, added[journal])
             if (excess := kept - KEPT_REQUESTS) > 0:
                 await self._fetch(DELETE_OLDEST[mode], service_id, excess)
-                await self._fetch(COUNT_DROPPED, excess, excess, *of)
-        self._note(EventType.REQUEST, *entries)
+                await self._fetch(COUNT_DROPPED, excess, excess, *journal)
+        self._record_changes(EventType.REQUEST, *entries)
 
     async def list_entries(self, listing: Listing) -> Sequence[JournalEntry]:
-        found = await self._listed("requests", rows.ENTRY.columns, "id", listing)
+        found = await self._fetch_page("requests", rows.ENTRY.columns, "id", listing)
         return [rows.ENTRY.record(row) for row in found]
 
     async def clear_entries(self, service_id: int | None) -> int:
         condition, values = where({"service_id = ?": service_id})
         await self._fetch(f"UPDATE journals SET kept = 0 WHERE {condition} AND mode = 'S'", *values)
-        chosen = f"{condition} AND {OF_MODE_S['requests']}"
+        chosen = f"{condition} AND {MODE_S_ROWS['requests']}"
         return len(
             await self._fetch(f"DELETE FROM requests WHERE {chosen} RETURNING number", *values)
         )

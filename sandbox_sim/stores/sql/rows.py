@@ -59,7 +59,7 @@ def maybe_micros(moment: datetime | None) -> int | None:
     return None if moment is None else to_micros(moment)
 
 
-def maybe_moment(value: int | None) -> datetime | None:
+def maybe_datetime(value: int | None) -> datetime | None:
     """`to_datetime`, but None for None."""
     return None if value is None else to_datetime(value)
 
@@ -77,16 +77,16 @@ class RowFormat(Generic[R]):
     record: Callable[[Row], R]
 
     def __init__(self, kind: type[R], **codecs: Codec) -> None:
-        """`codecs`: those of the fields for which their type does not say enough.
+        """`codecs`: those of the fields whose type does not determine a codec.
 
         They also get None, where the field may be None.
         """
-        own: dict[str, Any] = dict(kind.__annotations__)
-        first = next(iter(own.values()))
+        outer: dict[str, Any] = dict(kind.__annotations__)
+        first = next(iter(outer.values()))
         inner: dict[str, Any] = first.__annotations__ if hasattr(first, "_fields") else {}
         # For each column the expression of its value in a record `v`.
         values = {name: f"v[0][{place}]" for place, name in enumerate(inner)}
-        values |= {name: f"v[{place}]" for place, name in enumerate(own) if place or not inner}
+        values |= {name: f"v[{place}]" for place, name in enumerate(outer) if place or not inner}
         self.columns = tuple(values)
         names: dict[str, object] = {
             "outer": partial(tuple.__new__, cast("type[Any]", kind)),
@@ -94,7 +94,7 @@ class RowFormat(Generic[R]):
         }
         written, read = [], []
         for place, (name, value) in enumerate(values.items()):
-            annotation = {**own, **inner}[name]
+            annotation = {**outer, **inner}[name]
             codec = codecs.get(name) or _codec(annotation)
             may_be_none = isinstance(annotation, UnionType) and name not in codecs
             written.append(_converted(value, codec and f"write{place}", may_be_none=may_be_none))
@@ -224,8 +224,8 @@ def _from_attempt(attempt: DeliveryAttempt, created: datetime) -> Row:
 
 def _to_attempt(document: Row, created: datetime) -> DeliveryAttempt:
     number, at, *answer, next_at = document
-    next_at_offset = None if next_at is None else created + next_at * MICROSECOND
-    return DeliveryAttempt._make((number, created + at * MICROSECOND, *answer, next_at_offset))
+    next_attempt_at = None if next_at is None else created + next_at * MICROSECOND
+    return DeliveryAttempt._make((number, created + at * MICROSECOND, *answer, next_attempt_at))
 
 
 def from_clock_state(state: ClockState) -> Row:
@@ -238,7 +238,7 @@ def to_clock_state(row: Row) -> ClockState | None:
     shift, frozen_at = row
     if shift is None:
         return None
-    return ClockState(shift * MICROSECOND, maybe_moment(frozen_at))
+    return ClockState(shift * MICROSECOND, maybe_datetime(frozen_at))
 
 
 def from_inbox_message(message: InboxMessage) -> Row:
@@ -281,14 +281,14 @@ def where(conditions: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
 class SqlBase(ABC):
     """Runs statements; the two databases implement it.
 
-    earliest_added: the earliest due time of the jobs that this unit added.
-    noted: what the unit wrote; None while changes are not watched.
+    earliest_due: the earliest due time of the jobs that this unit added.
+    changes: what the unit wrote; None while changes are not watched.
     """
 
     # Selects the column names of a table; no rows where there is no such table.
     COLUMN_NAMES: str
-    earliest_added: datetime | None
-    noted: list[StoredChange] | None = None
+    earliest_due: datetime | None
+    changes: list[StoredChange] | None = None
 
     @abstractmethod
     async def _fetch(self, statement: str, *values: object) -> Sequence[Row]:
@@ -306,15 +306,15 @@ class SqlBase(ABC):
     async def _lock_all(self) -> None:
         """Wait until no other unit runs, and keep all others waiting until this one ends."""
 
-    def _note(self, kind: EventType, *subjects: object) -> None:
-        if self.noted is not None:
-            self.noted.extend(StoredChange(kind, each) for each in subjects)
+    def _record_changes(self, kind: EventType, *subjects: object) -> None:
+        if self.changes is not None:
+            self.changes.extend(StoredChange(kind, each) for each in subjects)
 
     async def _fetch_one(self, statement: str, *values: object) -> Row | None:
         found = await self._fetch(statement, *values)
         return found[0] if found else None
 
-    async def _listed(
+    async def _fetch_page(
         self,
         table: str,
         columns: Sequence[str],
@@ -323,7 +323,7 @@ class SqlBase(ABC):
         condition: str = "1 = 1",
         *values: object,
     ) -> Sequence[Row]:
-        """One page of the rows that meet a condition, newest first; `id_column` names records."""
+        """A page of the rows that meet a condition, newest first; `id_column` has their ids."""
         if listing.only is not None:
             field, allowed = listing.only
             condition += f" AND {field} IN ({', '.join('?' * len(allowed))})"

@@ -7,22 +7,23 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final, NamedTuple
 
+from sandbox_sim.ports import StoreError
 from sandbox_sim.records.jobs import LIVE_KINDS
 
 # The tables whose rows belong to a service, and those that all services share. A reset empties them
 # and a snapshot copies them, except for the rows of mode P. Columns named `at` or `…_at` are times,
 # and no others.
-OF_SERVICES: Final = (
+SERVICE_TABLES: Final = (
     *("transactions", "checkouts", "callbacks", "jobs", "transfers", "wallets", "messages"),
     *("requests", "journals", "rules"),
 )
 
-OF_ALL: Final = ("inbox",)
+SHARED_TABLES: Final = ("inbox",)
 
 # The rows of these tables that a reset and a snapshot take: all but those of mode P.
 _LIVE_KINDS: Final = ", ".join(f"'{kind}'" for kind in sorted(LIVE_KINDS))
 
-OF_MODE_S: Final = {
+MODE_S_ROWS: Final = {
     **dict.fromkeys(("transactions", "callbacks", "transfers", "wallets"), "mode = 'S'"),
     **dict.fromkeys(("messages", "journals"), "mode = 'S'"),
     "jobs": f"kind NOT IN ({_LIVE_KINDS})",
@@ -49,26 +50,40 @@ POSTGRES: Final = SqlDialect(
 )
 
 
-def _read(name: str) -> str:
+def _read_file(name: str) -> str:
     return (files(__package__) / name).read_text("utf-8")
 
 
-def _parts(name: str) -> Mapping[str, str]:
-    """The parts of a file, each after a line with its name."""
-    _, *parts = _read(name).split("\n-- >> ")
-    return {part.partition("\n")[0]: part.partition("\n")[2] for part in parts}
+def _sections(name: str) -> Mapping[str, str]:
+    """The sections of a file, each after a line with its name."""
+    _, *sections = _read_file(name).split("\n-- >> ")
+    return {each.partition("\n")[0]: each.partition("\n")[2] for each in sections}
 
 
-TABLES: Final = _read("schema.sql")
+TABLES: Final = _read_file("schema.sql")
 
 # Number `n` brings version `n - 1` to `n`; the newest version is their number.
-MIGRATIONS: Final = tuple(_parts("migrations.sql").values())
+MIGRATIONS: Final = tuple(_sections("migrations.sql").values())
 
 # What restores the copies of tables that a snapshot of an earlier version has.
-CONVERSIONS: Final = _parts("snapshots_before_13.sql")
+CONVERSIONS: Final = _sections("snapshots_before_13.sql")
+
+
+def newest_version(found: int, container: str) -> int:
+    """The newest version of the tables. Raises `StoreError` if the found version is newer.
+
+    container: what holds the tables: a file or a database.
+    """
+    newest = len(MIGRATIONS)
+    if found > newest:
+        raise StoreError(
+            f"it has version {found} and this sandbox_sim knows up to {newest}; "
+            f"install a newer sandbox_sim or choose another {container}"
+        )
+    return newest
 
 
 def script(version: int, dialect: SqlDialect) -> str:
     """What brings the tables of a version to the newest one; version 0 has none."""
     text = "".join(MIGRATIONS[version:]) if version else TABLES
-    return text.format(serial=dialect.serial, inbox_triggers=_read(dialect.inbox_triggers))
+    return text.format(serial=dialect.serial, inbox_triggers=_read_file(dialect.inbox_triggers))

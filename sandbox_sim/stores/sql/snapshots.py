@@ -32,13 +32,13 @@ class SqlSnapshots(SqlBase):
 
     async def reset(self, service_id: int | None) -> None:
         await self._lock_all()
-        await self._empty(service_id)
-        self._note(EventType.RESET, service_id)
+        await self._delete_records(service_id)
+        self._record_changes(EventType.RESET, service_id)
 
-    async def _empty(self, service_id: int | None) -> None:
+    async def _delete_records(self, service_id: int | None) -> None:
         condition, values = where({"service_id = ?": service_id})
         for table in _tables(service_id):
-            await self._fetch(f"DELETE FROM {table} WHERE {condition}{_of_mode_s(table)}", *values)
+            await self._fetch(f"DELETE FROM {table} WHERE {condition}{_and_mode_s(table)}", *values)
 
     async def save_snapshot(self, name: str, service_id: int | None, now: datetime) -> Snapshot:
         await self._lock_all()
@@ -46,7 +46,7 @@ class SqlSnapshots(SqlBase):
         condition, values = where({"service_id = ?": service_id})
         counts = {}
         for table in _tables(service_id):
-            statement = f"SELECT count(*) FROM {table} WHERE {condition}{_copied(table, now)}"
+            statement = f"SELECT count(*) FROM {table} WHERE {condition}{_and_copied(table, now)}"
             ((counts[table],),) = await self._fetch(statement, *values)
         records = {table: count for table, count in counts.items() if table not in _NOT_RECORDS}
         ((number,),) = await self._fetch(
@@ -55,8 +55,8 @@ class SqlSnapshots(SqlBase):
         # CREATE TABLE AS takes no parameters.
         condition = "1 = 1" if service_id is None else f"service_id = {service_id}"
         for table in filter(counts.get, counts):
-            copy = _copy_of(table, number)
-            chosen = f"SELECT * FROM {table} WHERE {condition}{_copied(table, now)}"
+            copy = _copy_name(table, number)
+            chosen = f"SELECT * FROM {table} WHERE {condition}{_and_copied(table, now)}"
             await self._fetch(f"CREATE TABLE {copy} AS {chosen}")
         return Snapshot(name, service_id, now, records)
 
@@ -66,17 +66,17 @@ class SqlSnapshots(SqlBase):
         if row is None:
             return None
         snapshot = _to_snapshot(row)
-        await self._empty(snapshot.service_id)
+        await self._delete_records(snapshot.service_id)
         shift = to_micros(now) - to_micros(snapshot.taken_at)
         for table in _tables(snapshot.service_id):
-            await self._restore_table(table, _copy_of(table, row[0]), shift)
+            await self._restore_table(table, _copy_name(table, row[0]), shift)
         for before, conversion in schema.CONVERSIONS.items():
-            copy = _copy_of(before, row[0])
+            copy = _copy_name(before, row[0])
             if await self._columns(copy):
                 await self._fetch(conversion.format(source=copy, shift=shift))
         ((due_at,),) = await self._fetch("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
-        self.earliest_added = None if due_at is None else to_datetime(due_at)
-        self._note(EventType.RESTORE, snapshot)
+        self.earliest_due = None if due_at is None else to_datetime(due_at)
+        self._record_changes(EventType.RESTORE, snapshot)
         return snapshot
 
     async def delete_snapshot(self, name: str) -> bool:
@@ -85,13 +85,12 @@ class SqlSnapshots(SqlBase):
         found = await self._fetch(statement, name)
         for number, service_id in found:
             for table in (*_tables(service_id), *schema.CONVERSIONS):
-                await self._fetch(f"DROP TABLE IF EXISTS {_copy_of(table, number)}")
+                await self._fetch(f"DROP TABLE IF EXISTS {_copy_name(table, number)}")
         return bool(found)
 
     async def snapshots(self) -> Sequence[Snapshot]:
-        return [
-            _to_snapshot(row) for row in await self._fetch(f"{_SNAPSHOTS} ORDER BY number DESC")
-        ]
+        found = await self._fetch(f"{_SNAPSHOTS} ORDER BY number DESC")
+        return [_to_snapshot(row) for row in found]
 
     async def _restore_table(self, table: str, copy: str, shift: int) -> None:
         """Copy the saved rows into the table, with `shift` microseconds added to every time."""
@@ -109,10 +108,7 @@ class SqlSnapshots(SqlBase):
 
     async def _number_offset(self, table: str, copy: str) -> int:
         """What to add to the numbers of a copy, if SQLite has given one of them again since."""
-        if (
-            await self._fetch_one(f"SELECT 1 FROM {copy} JOIN {table} USING (number) LIMIT 1")
-            is None
-        ):
+        if not await self._fetch(f"SELECT 1 FROM {copy} JOIN {table} USING (number) LIMIT 1"):
             return 0
         ((last,),) = await self._fetch(f"SELECT max(number) FROM {table}")
         return int(last)
@@ -122,25 +118,26 @@ class SqlSnapshots(SqlBase):
 
 
 def _tables(service_id: int | None) -> Iterable[str]:
-    return (*schema.OF_SERVICES, *schema.OF_ALL) if service_id is None else schema.OF_SERVICES
+    shared = schema.SHARED_TABLES if service_id is None else ()
+    return (*schema.SERVICE_TABLES, *shared)
 
 
-def _of_mode_s(table: str) -> str:
+def _and_mode_s(table: str) -> str:
     """The rest of a condition that leaves out the rows of production mode."""
-    condition = schema.OF_MODE_S.get(table)
+    condition = schema.MODE_S_ROWS.get(table)
     return "" if condition is None else f" AND {condition}"
 
 
-def _copied(table: str, now: datetime) -> str:
+def _and_copied(table: str, now: datetime) -> str:
     """The rest of a condition that leaves out what a snapshot does not copy (D40)."""
-    chosen = _of_mode_s(table)
+    chosen = _and_mode_s(table)
     if table == "transactions":
         bound = to_micros(now - STATUS_RETENTION)
         chosen += f" AND (initiated_at > {bound} OR status = '{Status.PENDING.value}')"
     return chosen
 
 
-def _copy_of(table: str, number: int) -> str:
+def _copy_name(table: str, number: int) -> str:
     return f"snapshot_{number}_{table}"
 
 

@@ -17,7 +17,7 @@ from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import KEPT_CALLBACKS, CallbackRecord
 from sandbox_sim.records.events import EventType
 from sandbox_sim.records.inbox import InboxMessage
-from sandbox_sim.records.jobs import DELIVERY_KINDS, LISTED_FROM, Job
+from sandbox_sim.records.jobs import DELIVERY_KINDS, LISTED_AFTER, Job
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.overrides import DeletedRule, UserRule
 from sandbox_sim.records.transactions import STATUS_RETENTION, CardPage, Status, TransactionRecord
@@ -25,37 +25,9 @@ from sandbox_sim.stores.sql import rows
 from sandbox_sim.stores.sql.attempts import SqlAttempts, SqlNetworkRecords
 from sandbox_sim.stores.sql.ledger import SqlLedger
 from sandbox_sim.stores.sql.messages import SqlJournal, SqlMessages
-from sandbox_sim.stores.sql.rows import SqlBase, insert, select, to_datetime, to_micros, upsert
+from sandbox_sim.stores.sql.rows import SqlBase, insert, maybe_datetime, select, to_micros, upsert
 from sandbox_sim.stores.sql.snapshots import SqlSnapshots
 from sandbox_sim.values.clients import ServiceMode
-
-_JOBS_AFTER = select(
-    rows.JOB.columns, "jobs", "lease_until = 0 AND due_at > ? ORDER BY due_at, number"
-)
-
-_FAILED_JOBS = select(
-    rows.JOB.columns, "jobs", f"failures >= {LISTED_FROM} ORDER BY number LIMIT ?"
-)
-
-_NEXT_JOBS = select(rows.JOB.columns, "jobs", "lease_until = 0 ORDER BY due_at, number LIMIT ?")
-
-
-class SqlFutureJobs(SqlBase):
-    """The part of a `Unit` that looks at jobs and changes none."""
-
-    async def jobs_after(self, moment: datetime) -> Sequence[Job]:
-        return [rows.JOB.record(row) for row in await self._fetch(_JOBS_AFTER, to_micros(moment))]
-
-    async def next_jobs(self, limit: int) -> Sequence[Job]:
-        return [rows.JOB.record(row) for row in await self._fetch(_NEXT_JOBS, limit)]
-
-    async def failed_jobs(self, limit: int) -> Sequence[Job]:
-        return [rows.JOB.record(row) for row in await self._fetch(_FAILED_JOBS, limit)]
-
-    async def next_due(self) -> datetime | None:
-        row = await self._fetch_one("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
-        return None if row is None or row[0] is None else to_datetime(row[0])
-
 
 _USER_RULES = select(rows.USER_RULE.columns, "rules", "1 = 1 ORDER BY number DESC")
 
@@ -83,11 +55,11 @@ class SqlUserRules(SqlBase):
 
     async def save_user_rule(self, rule: UserRule) -> None:
         await self._fetch(_SAVE_USER_RULE, rule.match.service_id, *rows.USER_RULE.row(rule))
-        self._note(EventType(rule.kind), rule)
+        self._record_changes(EventType(rule.kind), rule)
 
     async def delete_user_rule(self, rule: UserRule) -> None:
         await self._fetch("DELETE FROM rules WHERE id = ?", rule.id)
-        self._note(EventType(rule.kind), DeletedRule(rule.id, rule.match.service_id))
+        self._record_changes(EventType(rule.kind), DeletedRule(rule.id, rule.match.service_id))
 
     async def announce(self, topic: Topic) -> None:
         self.announced.add(topic)
@@ -113,39 +85,39 @@ _IF_UNIQUE = (
     " ON CONFLICT (service_id, transaction_id) WHERE mode = 'P' DO NOTHING RETURNING number"
 )
 
-# What identifies a transaction never changes, so that an update writes no index.
+# What identifies a transaction never changes, so an update writes no index.
 _IDENTITY: Final = frozenset(
     {"network_transaction_id", "service_id", "transaction_id", "mode", "refund_of"}
 )
-_CHANGING: Final = [
+_MUTABLE: Final = [
     place for place, name in enumerate(rows.TRANSACTION.columns) if name not in _IDENTITY
 ]
 _SAVE_TRANSACTION = (
-    f"UPDATE transactions SET {', '.join(f'{rows.TRANSACTION.columns[n]} = ?' for n in _CHANGING)} "
+    f"UPDATE transactions SET {', '.join(f'{rows.TRANSACTION.columns[n]} = ?' for n in _MUTABLE)} "
     "WHERE network_transaction_id = ?"
 )
 
 _DELETE_TRANSACTION = "DELETE FROM transactions WHERE network_transaction_id = ?"
 
 
-def _newest(columns: Sequence[str], identifier: str) -> Mapping[ServiceMode, str]:
+def _newest_by(columns: Sequence[str], identifier: str) -> Mapping[ServiceMode, str]:
     """For each mode, how to find the newest transaction of a service by this column.
 
     The mode is a constant: SQLite compiles a statement again for each value of a parameter that it
     compares with the condition of an index, and one index is of mode P only.
     """
-    found = "service_id = ? AND {} = ? AND mode = '{}' ORDER BY number DESC LIMIT 1"
+    newest = "service_id = ? AND {} = ? AND mode = '{}' ORDER BY number DESC LIMIT 1"
     return {
-        mode: select(columns, "transactions", found.format(identifier, mode.value))
+        mode: select(columns, "transactions", newest.format(identifier, mode.value))
         for mode in ServiceMode
     }
 
 
-NEWEST_TRANSACTION: Final = _newest(rows.TRANSACTION.columns, "transaction_id")
+NEWEST_TRANSACTION: Final = _newest_by(rows.TRANSACTION.columns, "transaction_id")
 
-_TRANSACTION_BY_NETWORK_ID = _newest(rows.TRANSACTION.columns, "network_transaction_id")
+_TRANSACTION_BY_NETWORK_ID = _newest_by(rows.TRANSACTION.columns, "network_transaction_id")
 
-_NETWORK_ID = _newest(["network_transaction_id"], "transaction_id")
+_NETWORK_ID = _newest_by(["network_transaction_id"], "transaction_id")
 
 _REFUNDS_OF = select(rows.TRANSACTION.columns, "transactions", "refund_of = ? ORDER BY number")
 
@@ -165,6 +137,16 @@ _RELEASE_CALLBACKS = (
 _NEW_JOB: Final = ("due_at", "kind", "service_id", "subject", "failures")
 
 _ADD_JOB = insert("jobs", _NEW_JOB)
+
+_JOBS_AFTER = select(
+    rows.JOB.columns, "jobs", "lease_until = 0 AND due_at > ? ORDER BY due_at, number"
+)
+
+_FAILED_JOBS = select(
+    rows.JOB.columns, "jobs", f"failures >= {LISTED_AFTER} ORDER BY number LIMIT ?"
+)
+
+_NEXT_JOBS = select(rows.JOB.columns, "jobs", "lease_until = 0 ORDER BY due_at, number LIMIT ?")
 
 _BRING_FORWARD = (
     "UPDATE jobs SET due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END "
@@ -217,7 +199,6 @@ class SqlUnit(
     SqlAttempts,
     SqlLedger,
     SqlNetworkRecords,
-    SqlFutureJobs,
 ):
     """The `Unit` of both databases; the subclasses add what differs."""
 
@@ -230,7 +211,7 @@ class SqlUnit(
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
-        self.earliest_added = None
+        self.earliest_due = None
         self._clock = clock
 
     async def transaction(
@@ -269,7 +250,7 @@ class SqlUnit(
             await self._lock("network id", transaction.network_transaction_id)
             if not await self._fetch(f"{statement}{_IF_UNIQUE}", *row):
                 return False
-        self._note(EventType.TRANSACTION, transaction)
+        self._record_changes(EventType.TRANSACTION, transaction)
         return True
 
     async def refunds_of(self, collection: TransactionRecord) -> Sequence[TransactionRecord]:
@@ -281,9 +262,9 @@ class SqlUnit(
 
     async def save_transaction(self, transaction: TransactionRecord) -> None:
         row = rows.TRANSACTION.row(transaction)
-        changing = (row[place] for place in _CHANGING)
+        changing = (row[place] for place in _MUTABLE)
         await self._fetch(_SAVE_TRANSACTION, *changing, transaction.network_transaction_id)
-        self._note(EventType.TRANSACTION, transaction)
+        self._record_changes(EventType.TRANSACTION, transaction)
 
     async def card_page(self, checkout_id: str) -> CardPage | None:
         await self._lock("checkout", checkout_id)
@@ -297,12 +278,11 @@ class SqlUnit(
     async def callback(self, service_id: int | None, callback_id: str) -> CallbackRecord | None:
         row = await self._fetch_one(_CALLBACK, callback_id)
         found = None if row is None else rows.to_callback(row)
-        ours = found is not None and service_id in {None, found.service_id}
-        return found if ours else None
+        return found if found is not None and service_id in {None, found.service_id} else None
 
     async def save_callback(self, callback: CallbackRecord) -> None:
         await self._fetch(_SAVE_CALLBACK, *rows.from_callback(callback))
-        self._note(EventType.CALLBACK, callback)
+        self._record_changes(EventType.CALLBACK, callback)
 
     async def services_with_held_callbacks(self) -> Sequence[int]:
         found = await self._fetch("SELECT DISTINCT service_id FROM callbacks WHERE held = 1")
@@ -314,17 +294,17 @@ class SqlUnit(
 
     async def list_transactions(self, listing: Listing) -> Sequence[TransactionRecord]:
         key = "network_transaction_id"
-        found = await self._listed("transactions", rows.TRANSACTION.columns, key, listing)
+        found = await self._fetch_page("transactions", rows.TRANSACTION.columns, key, listing)
         return [rows.TRANSACTION.record(row) for row in found]
 
     async def list_callbacks(self, listing: Listing) -> Sequence[CallbackRecord]:
-        found = await self._listed("callbacks", rows.CALLBACK, "id", listing)
+        found = await self._fetch_page("callbacks", rows.CALLBACK, "id", listing)
         return [rows.to_callback(row) for row in found]
 
     async def add_job(self, job: Job) -> None:
         due_at, kind, service_id, subject, _, failures = job
         await self._fetch(_ADD_JOB, to_micros(due_at), kind.value, service_id, subject, failures)
-        self._note_added(due_at)
+        self._update_earliest_due(due_at)
 
     async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
         # A CTE chooses the rows, because Postgres may run a subquery several times and then claim
@@ -342,12 +322,12 @@ class SqlUnit(
     async def finish(self, job: Job) -> None:
         # A job number may be reused after the job is gone, for another job or for the same job
         # after a restore.
-        gone = await self._fetch(
+        deleted = await self._fetch(
             "DELETE FROM jobs WHERE number = ? AND subject = ? AND due_at = ? AND lease_until > 0 "
             "RETURNING number",
             *(job.number, job.subject, to_micros(job.due_at)),
         )
-        if not gone:
+        if not deleted:
             raise JobLost(f"job {job.number} is finished, deleted, or claimed by another server")
 
     async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
@@ -357,12 +337,25 @@ class SqlUnit(
         values = to_micros(now), to_micros(now), *(kind.value for kind in DELIVERY_KINDS)
         found = await self._fetch(statement, *values, *callback_ids)
         if found:
-            self._note_added(now)
+            self._update_earliest_due(now)
         return [subject for (subject,) in found]
 
-    def _note_added(self, due_at: datetime) -> None:
-        if self.earliest_added is None or due_at < self.earliest_added:
-            self.earliest_added = due_at
+    async def jobs_after(self, moment: datetime) -> Sequence[Job]:
+        return [rows.JOB.record(row) for row in await self._fetch(_JOBS_AFTER, to_micros(moment))]
+
+    async def next_jobs(self, limit: int) -> Sequence[Job]:
+        return [rows.JOB.record(row) for row in await self._fetch(_NEXT_JOBS, limit)]
+
+    async def failed_jobs(self, limit: int) -> Sequence[Job]:
+        return [rows.JOB.record(row) for row in await self._fetch(_FAILED_JOBS, limit)]
+
+    async def next_due(self) -> datetime | None:
+        ((due_at,),) = await self._fetch("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
+        return maybe_datetime(due_at)
+
+    def _update_earliest_due(self, due_at: datetime) -> None:
+        if self.earliest_due is None or due_at < self.earliest_due:
+            self.earliest_due = due_at
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
         size = inbox.size_of(message)
@@ -372,11 +365,12 @@ class SqlUnit(
         excess = int(total_bytes) - inbox.KEPT_INBOX_BYTES
         if excess > 0:
             await self._lock("inboxes")  # two units that delete the same rows would deadlock
-            await self._fetch(_TRIM_INBOXES, inbox.most_messages_in(excess), excess)
-        self._note(EventType.INBOX, (name, message))
+            await self._fetch(_TRIM_INBOXES, inbox.max_messages_in(excess), excess)
+        self._record_changes(EventType.INBOX, (name, message))
 
     async def inbox_messages(self, name: str, listing: Listing) -> Sequence[InboxMessage]:
-        found = await self._listed("inbox", rows.INBOX_MESSAGE, "id", listing, "name = ?", name)
+        condition = "name = ?", name
+        found = await self._fetch_page("inbox", rows.INBOX_MESSAGE, "id", listing, *condition)
         return [rows.to_inbox_message(row) for row in found]
 
     async def clear_inbox(self, name: str) -> int:
@@ -393,7 +387,7 @@ class SqlUnit(
     async def save_clock(self, state: ClockState) -> None:
         values = rows.from_clock_state(state)
         await self._fetch("UPDATE clock SET shift = ?, frozen_at = ?", *values)
-        self._note(EventType.CLOCK, state)
+        self._record_changes(EventType.CLOCK, state)
 
     async def behaviour(self) -> Behaviour | None:
         await self._lock("behaviour")
@@ -404,7 +398,7 @@ class SqlUnit(
         await self._fetch("DELETE FROM behaviour")
         if behaviour is not None:
             await self._fetch("INSERT INTO behaviour VALUES (?)", json.dumps(behaviour.shown()))
-        self._note(EventType.CONFIG, behaviour or Behaviour())
+        self._record_changes(EventType.CONFIG, behaviour or Behaviour())
 
     async def restored(self) -> bool:
         await self._lock("origin")
@@ -433,6 +427,6 @@ class SqlUnit(
         return max(int(count) - keep, 0)
 
     async def drop_transactions(self, count: int, now: datetime) -> int:
-        """Drop the oldest that may be dropped, at most so many; returns how many (D40)."""
+        """Drop the oldest that may be dropped, at most `count`; returns their number (D40)."""
         bound = to_micros(now - STATUS_RETENTION)
         return len(await self._fetch(_DROP_TRANSACTIONS, bound, Status.PENDING.value, count))

@@ -16,7 +16,7 @@ from sandbox_sim.ports import StoreError
 
 _DATABASE_GONE: Final = "it was deleted or replaced while the server ran; start the server again"
 
-_DATABASE_CUT: Final = (
+_DATABASE_TRUNCATED: Final = (
     "it was truncated while the server ran; stop the server and restore a copy of the file"
 )
 
@@ -25,7 +25,7 @@ _LOG_GONE: Final = (
     "stop the server with SIGTERM, which saves what it answered, and start it again"
 )
 
-_LOG_CUT: Final = (
+_LOG_TRUNCATED: Final = (
     "its log, the file that ends in -wal, was truncated while the server ran; part of what was "
     "answered may be lost; start the server again"
 )
@@ -60,11 +60,11 @@ class WatchedFiles:
             StoreError: what happened to a file, in words.
         """
         if self._fault is None:
-            self._fault = self._found_fault()
+            self._fault = self._find_fault()
             if self._fault is not None:
                 log.error("%s: %s", self._database, self._fault)
             if self._fault == _DATABASE_GONE:
-                # The next start would take it for the log of the file that has the name now.
+                # The next start would use it as the log of the file that has the name now.
                 with suppress(FileNotFoundError):
                     self._log.replace(f"{self._log}.aside")
         if self._fault is not None:
@@ -76,22 +76,22 @@ class WatchedFiles:
         That also saves a log that lost only its name. A truncated file stays as it is, for people:
         a connection that is interrupted copies and deletes nothing when it is closed.
         """
-        if self._fault in {_DATABASE_CUT, _LOG_CUT}:
+        if self._fault in {_DATABASE_TRUNCATED, _LOG_TRUNCATED}:
             self._connection.interrupt()
         self._connection.close()
 
-    def _found_fault(self) -> str | None:
+    def _find_fault(self) -> str | None:
         identity, size = _identity_and_size(self._database)
         if identity != self._database_identity:
             return _DATABASE_GONE
         if size < self._database_bytes:
-            return _DATABASE_CUT
+            return _DATABASE_TRUNCATED
         self._database_bytes = size
         identity, size = _identity_and_size(self._log)
         if identity != self._log_identity:
             return _LOG_GONE
         if size < self._log_bytes:
-            return _LOG_CUT
+            return _LOG_TRUNCATED
         self._log_bytes = size
         return None
 

@@ -86,29 +86,29 @@ _DATA_ERRORS: Final = (UnicodeEncodeError, OverflowError, sqlite3.DataError)
 class _WorkItem(NamedTuple):
     """A unit of work that waits for the thread, and the future of its caller.
 
-    noting: whether it is to note what it writes.
+    records_changes: whether it records what it writes.
     """
 
     work: Callable[[Unit], Awaitable[Any]]
-    done: asyncio.Future[Any]
-    noting: bool
+    future: asyncio.Future[Any]
+    records_changes: bool
 
 
 class _Result(NamedTuple):
-    """The result or the exception of a work item, what it announced, and what it noted."""
+    """The result or the exception of a work item, what it announced, and what it changed."""
 
-    done: asyncio.Future[Any]
+    future: asyncio.Future[Any]
     result: object
     error: BaseException | None
     announced: frozenset[Topic] = frozenset()
-    noted: Sequence[StoredChange] | None = None
+    changes: Sequence[StoredChange] | None = None
 
 
 class _BatchResult(NamedTuple):
     """The results of a batch, the due time of its earliest new job, and whether SQLite failed."""
 
-    done: list[_Result]
-    earliest_added: datetime | None
+    results: list[_Result]
+    earliest_due: datetime | None
     failed: bool = False
 
 
@@ -170,20 +170,20 @@ class SqliteStore(ChangeNotifier):
         if self._thread is None:
             raise StoreError(f"{self.path}: the store is closed")
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[T] = loop.create_future()
+        future: asyncio.Future[T] = loop.create_future()
         if not self._pending:
             loop.call_soon(self._submit)
-        self._pending.append(_WorkItem(work, done, any(self._readers)))
-        return await done
+        self._pending.append(_WorkItem(work, future, any(self._readers)))
+        return await future
 
     async def back_up(self) -> Path:
         """Write a copy beside the file; the lock of the file keeps other programs from doing so."""
         stamp = self.clock.now().strftime("%Y%m%dT%H%M%S.%fZ")
         copy = self.path.with_name(f"{self.path.stem}-{stamp}.backup{self.path.suffix}")
-        done: asyncio.Future[Path] = asyncio.get_running_loop().create_future()
-        self._copies.put((copy, done))
-        await self.run(_nothing)  # the thread makes the copy after this unit
-        return await done
+        future: asyncio.Future[Path] = asyncio.get_running_loop().create_future()
+        self._copies.put((copy, future))
+        await self.run(_do_nothing)  # the thread makes the copy after this unit
+        return await future
 
     def _submit(self) -> None:
         """Wake the thread once for all units of this iteration of the event loop."""
@@ -203,18 +203,17 @@ class SqliteStore(ChangeNotifier):
         try:
             loop.call_soon_threadsafe(_resolve, [_Result(opened, None, None)])
             cursor = connection.cursor()
-            changes = copied = connection.total_changes
+            changes = changes_at_checkpoint = connection.total_changes
             while batch := self._next_batch():
                 committed = self._commit(cursor, batch)
                 before, changes = changes, connection.total_changes
                 loop.call_soon_threadsafe(self._finish, committed, changes > before)
                 # Also after a failure: a long log may be the reason why the disk is full.
-                if committed.failed or changes - copied >= _CHECKPOINT_AFTER_CHANGES:
-                    copied = changes
+                if committed.failed or changes - changes_at_checkpoint >= _CHECKPOINT_AFTER_CHANGES:
+                    changes_at_checkpoint = changes
                     self._checkpoint(cursor)
                 while not self._copies.empty():
-                    copy, done = self._copies.get()
-                    result = self._copied(cursor, copy, done)
+                    result = self._write_copy(cursor, *self._copies.get())
                     loop.call_soon_threadsafe(_resolve, [result])
         finally:
             self._files.disconnect()
@@ -225,8 +224,10 @@ class SqliteStore(ChangeNotifier):
             self._files.check()
             cursor.execute(_CHECKPOINT).fetchall()
 
-    def _copied(self, cursor: sqlite3.Cursor, copy: Path, done: asyncio.Future[Path]) -> _Result:
-        """Write a copy; it has its name only when it is whole."""
+    def _write_copy(
+        self, cursor: sqlite3.Cursor, copy: Path, future: asyncio.Future[Path]
+    ) -> _Result:
+        """Write a copy; the copy gets its name only when it is complete."""
         partial = copy.with_name(f"{copy.name}.partial")
         try:
             self._files.check()
@@ -235,8 +236,8 @@ class SqliteStore(ChangeNotifier):
         except (sqlite3.Error, OSError, StoreError) as error:
             with contextlib.suppress(OSError):
                 partial.unlink()
-            return _Result(done, None, self._as_store_error(error))
-        return _Result(done, copy, None)
+            return _Result(future, None, self._as_store_error(error))
+        return _Result(future, copy, None)
 
     def _next_batch(self) -> Sequence[_WorkItem]:
         """All waiting units; empty when the store is to be closed."""
@@ -256,7 +257,7 @@ class SqliteStore(ChangeNotifier):
         unit = _SqliteUnit(cursor, self.clock)
         try:
             self._begin(cursor)
-            done = [_execute(item, unit) for item in batch]
+            results = [_execute(item, unit) for item in batch]
             self._clean_up(unit)
             cursor.execute("COMMIT")
             self._files.check()
@@ -264,18 +265,18 @@ class SqliteStore(ChangeNotifier):
             with contextlib.suppress(sqlite3.Error):
                 cursor.connection.rollback()
             if len(batch) == 1:
-                failed = _Result(batch[0].done, None, self._as_store_error(error))
+                failed = _Result(batch[0].future, None, self._as_store_error(error))
                 return _BatchResult([failed], None, isinstance(error, sqlite3.Error))
             alone = [self._commit(cursor, [item]) for item in batch]
             return _BatchResult(
-                [one for committed in alone for one in committed.done],
+                [result for committed in alone for result in committed.results],
                 min(
-                    (each.earliest_added for each in alone if each.earliest_added is not None),
+                    (each.earliest_due for each in alone if each.earliest_due is not None),
                     default=None,
                 ),
                 any(each.failed for each in alone),
             )
-        return _BatchResult(done, unit.earliest_added)
+        return _BatchResult(results, unit.earliest_due)
 
     def _begin(self, cursor: sqlite3.Cursor) -> None:
         """Begin a transaction; check the files first, because SQLite does not."""
@@ -283,7 +284,7 @@ class SqliteStore(ChangeNotifier):
         cursor.execute("BEGIN IMMEDIATE")
 
     def _clean_up(self, unit: "_SqliteUnit") -> None:
-        """Delete what is not kept, the transactions in steps beside the units of a batch."""
+        """Delete what has expired; the transactions in steps, each beside the units of a batch."""
         now = self.clock.now()
         if self._cleanup_at is None or now >= self._cleanup_at:
             self._cleanup_at = now + CLEANUP_INTERVAL
@@ -296,38 +297,38 @@ class SqliteStore(ChangeNotifier):
 
     def _finish(self, committed: _BatchResult, wrote: bool) -> None:
         """In the event loop: return results and notify listeners."""
-        if committed.earliest_added is not None and self._job_listener is not None:
-            self._job_listener(committed.earliest_added)
+        if committed.earliest_due is not None and self._job_listener is not None:
+            self._job_listener(committed.earliest_due)
         # Units without announcements do not wait: a listener may itself wait for one of them.
-        self._resolve([one for one in committed.done if not one.announced])
-        announcing = [one for one in committed.done if one.announced]
+        self._resolve([each for each in committed.results if not each.announced])
+        announcing = [each for each in committed.results if each.announced]
         if announcing:
             task = asyncio.create_task(self._notify_listeners(announcing))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        for notice in self._watchers if wrote else ():
-            notice()
+        for listener in self._watchers if wrote else ():
+            listener()
 
     async def _notify_listeners(self, announcing: Sequence[_Result]) -> None:
         """Return results after all listeners have run, which may take more units of work."""
-        await self._notify_topics(frozenset().union(*(one.announced for one in announcing)))
+        await self._notify_topics(frozenset().union(*(each.announced for each in announcing)))
         self._resolve(announcing)
 
-    def _resolve(self, done: Sequence[_Result]) -> None:
-        _resolve(done)
-        for one in done:
-            if one.noted:
-                self._on_changes(one.noted)
+    def _resolve(self, results: Sequence[_Result]) -> None:
+        _resolve(results)
+        for each in results:
+            if each.changes:
+                self._on_changes(each.changes)
 
     def _connect(self) -> sqlite3.Connection:
         self._make_folder()
         connection = sqlite3.connect(self.path, timeout=0, isolation_level=None)
         try:
             connection.execute(_LOCK)
-            version = self._version(connection)
+            versions = self._versions(connection)
             for pragma in (*_PRAGMAS, f"PRAGMA synchronous = {_SYNCHRONOUS[self.durability]}"):
                 connection.execute(pragma)
-            self._migrate(connection, version)
+            self._migrate(connection, *versions)
             connection.execute("UPDATE jobs SET lease_until = 0 WHERE lease_until > 0")
             self._files = WatchedFiles(connection, self.path)
         except BaseException:
@@ -350,8 +351,8 @@ class SqliteStore(ChangeNotifier):
                 "store"
             )
 
-    def _version(self, connection: sqlite3.Connection) -> int:
-        """The schema version of our file; 0 for a new one.
+    def _versions(self, connection: sqlite3.Connection) -> tuple[int, int]:
+        """The schema version of our file, 0 for a new one, and the newest version.
 
         Raises `StoreError` for any other file, before anything in it changes.
         """
@@ -362,28 +363,21 @@ class SqliteStore(ChangeNotifier):
         connection.execute("COMMIT")
         if owner != APPLICATION_ID and (owner or version or tables):
             raise StoreError("it belongs to another program")
-        newest = len(schema.MIGRATIONS)
-        if version > newest:
-            raise StoreError(
-                f"it has version {version} and this sandbox_sim knows up to {newest}; "
-                "install a newer sandbox_sim or choose another file"
-            )
-        return int(version)
+        return version, schema.newest_version(version, "file")
 
-    def _migrate(self, connection: sqlite3.Connection, version: int) -> None:
+    def _migrate(self, connection: sqlite3.Connection, version: int, newest: int) -> None:
         """Migrate the tables to the newest version, completely or not at all."""
-        newest = len(schema.MIGRATIONS)
         if version == newest:
             return
         script = schema.script(version, schema.SQLITE)
         (before,) = connection.execute(f"SELECT {_IDENTITY}").fetchone()
         has_origin = connection.execute(_SqliteUnit.COLUMN_NAMES, ("origin",)).fetchone()
-        moved = f"UPDATE origin SET identity = identity + {_IDENTITY} - {before};"
+        update_origin = f"UPDATE origin SET identity = identity + {_IDENTITY} - {before};"
         try:
             connection.executescript(
                 f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {newest};"
                 f"PRAGMA application_id = {APPLICATION_ID};"
-                f"{moved if has_origin else ''} COMMIT"
+                f"{update_origin if has_origin else ''} COMMIT"
             )
         except sqlite3.Error as error:
             with contextlib.suppress(sqlite3.Error):
@@ -440,7 +434,7 @@ def _describe_error(error: sqlite3.Error) -> str:
     return _REASONS.get(kind, str(error))
 
 
-async def _nothing(_unit: Unit) -> None:
+async def _do_nothing(_unit: Unit) -> None:
     """A unit that does nothing."""
 
 
@@ -458,14 +452,14 @@ def _run_sync(work: Awaitable[T]) -> T:
 def _execute(item: _WorkItem, unit: "_SqliteUnit") -> _Result:
     """Run a work item in a unit that other items of the batch share."""
     unit.announced = set()
-    unit.noted = [] if item.noting else None
+    unit.changes = [] if item.records_changes else None
     result = _run_sync(item.work(unit))
-    return _Result(item.done, result, None, frozenset(unit.announced), unit.noted)
+    return _Result(item.future, result, None, frozenset(unit.announced), unit.changes)
 
 
-def _resolve(done: Iterable[_Result]) -> None:
+def _resolve(results: Iterable[_Result]) -> None:
     """Set the results of the futures whose callers still wait."""
-    for future, result, error, *_ in done:
+    for future, result, error, *_ in results:
         if future.done():
             continue
         if error is None:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import Capabilities, Network, NetworkEnvironment, SubmitRequest
 from sandbox_sim.records.exchanges import RawNotification
-from sandbox_sim.records.reports import SAYS_NOTHING, Echo, Outcome
+from sandbox_sim.records.reports import EMPTY_ECHO, Echo, Outcome
 from sandbox_sim.values.msisdn import to_international, to_local
 from sandbox_sim.values.vocabulary import HOSTED_CARD
 
@@ -77,7 +77,7 @@ class Decided(NamedTuple):
 
     request: SubmitRequest
     outcome: Outcome
-    echo: Echo = SAYS_NOTHING
+    echo: Echo = EMPTY_ECHO
 
 
 class Peer(Protocol):

@@ -18,7 +18,7 @@ from typing import Final
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import Notification, SubmitRequest, UnreadableNotification
-from sandbox_sim.records.attempts import Change, apply
+from sandbox_sim.records.attempts import Change, apply_report
 from sandbox_sim.records.exchanges import NotificationTrust, RawNotification
 from sandbox_sim.records.reports import Echo, Field, Outcome, Report, Source, differences
 from sandbox_sim.testing.network_contract.bench import (
@@ -356,7 +356,7 @@ async def a_decision_at_once_is_read_right(peer: Peer) -> None:
                 if declared
                 else "the capabilities declare no success at once"
             )
-        judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
+        judged = apply_report(bench.attempt(request), report, bench.terms, bench.clock.now())
         ended = judged.change is Change.ENDED
         require(ended is declared, f"a success at once is read as {report}")
         only_taken = await bench.submit(bench.request(reference="only taken"))
@@ -407,7 +407,7 @@ async def _counts(bench: Bench, source: Source, amount: Decimal, said: Decimal) 
     report = await _reported(bench, source, Decided(request, Outcome.SUCCEEDED, echo))
     if report is None:
         return
-    judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
+    judged = apply_report(bench.attempt(request), report, bench.terms, bench.clock.now())
     expected = Change.ENDED if said == amount else Change.MISMATCH
     sentence = f"a success of {said} by {source} counts as {judged.change} where {amount} was sent"
     require(judged.change is expected, sentence)
@@ -457,7 +457,9 @@ async def success_about_something_else_does_not_count(peer: Peer) -> None:
                 report = await _reported(bench, source, Decided(request, Outcome.SUCCEEDED, echo))
                 if report is None:
                     continue
-                judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
+                judged = apply_report(
+                    bench.attempt(request), report, bench.terms, bench.clock.now()
+                )
                 said = f"a success by {source} counts although its {name} is {what}"
                 require(judged.change is Change.MISMATCH, said)
 
@@ -528,7 +530,7 @@ async def notifications_in_any_order_end_the_same(peer: Peer) -> None:
         told = bench.attempt(request)
         changes = []
         for report in (succeeded.report, answer, succeeded.report, failed.report, failed.report):
-            told, change = apply(told, report, bench.terms, bench.clock.now())
+            told, change = apply_report(told, report, bench.terms, bench.clock.now())
             changes.append(change)
         expected = [
             *(Change.ENDED, Change.NOTHING, Change.NOTHING),
@@ -551,7 +553,7 @@ async def a_reversal_is_read_right(peer: Peer) -> None:
             peer.decide(Decided(request, outcome, _echo(request)))
             found = await bench.status(request, _DAY)
             require(found.outcome is outcome, f"{outcome} is read as {found}")
-            told, change = apply(told, found.report, bench.terms, bench.clock.now())
+            told, change = apply_report(told, found.report, bench.terms, bench.clock.now())
             changes.append(change)
         expected = [Change.ENDED, Change.REVERSED, Change.NOTHING]
         require(changes == expected, f"a success and its reversal change {changes}")

@@ -20,7 +20,7 @@ from sandbox_sim.records.journal import JournalEntry
 from sandbox_sim.records.messages import HistoryItem, SmsStatus
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.json_text import compact
-from sandbox_sim.values.redaction import LONGEST_TEXT, header_value
+from sandbox_sim.values.redaction import MAX_CACHED_CHARACTERS, header_value
 from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE, Reply
 from sandbox_sim.values.timestamps import Timestamp
 from sandbox_sim.web.transport.requests import IncomingRequest
@@ -133,7 +133,7 @@ def render(reply: Reply, request_id: str, reject_status: int = 200) -> GatewayAn
 
 def _plain_body(code: str, message: str) -> bytes:
     """The body of an answer without fields; a long message is not cached."""
-    if len(message) <= LONGEST_TEXT:
+    if len(message) <= MAX_CACHED_CHARACTERS:
         return _short_body(code, message)
     return _short_body.__wrapped__(code, message)
 

@@ -17,8 +17,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from sandbox_sim.records.ledger import ManualEntry
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.transactions import STATUS_WORDS
-from sandbox_sim.values.redaction import nearest, redact_text
-from sandbox_sim.values.timestamps import A_WAIT, LONGEST_WAIT_S
+from sandbox_sim.values.redaction import closest_match, redact_text
+from sandbox_sim.values.timestamps import MAX_WAIT_S, VALID_WAIT
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER, MAX_REFERENCE
 from sandbox_sim.web.routes import FORM
 
@@ -187,7 +187,7 @@ class Wait(Input):
 
     match: dict[str, Any] = Field({}, description="an object with fields and their values")
     count: int = Field(1, ge=1, le=1000, description="an integer from 1 to 1000")
-    timeout_s: float = Field(5, ge=0, le=LONGEST_WAIT_S, description=A_WAIT)
+    timeout_s: float = Field(5, ge=0, le=MAX_WAIT_S, description=VALID_WAIT)
 
 
 class Deleted(TypedDict):
@@ -275,7 +275,7 @@ def _problem(model: type[BaseModel], detail: ErrorDetails) -> str:
 
 def _unknown(name: str, known: Iterable[str]) -> str:
     parents, _, last = name.rpartition(".")
-    near = nearest(last, known)
+    near = closest_match(last, known)
     if near is None:
         return f"{name!r} is unknown: the fields are {_listed(known)}"
     return f"{name!r} is unknown: did you mean {f'{parents}.{near}' if parents else near}?"

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.records.transactions import STATUS_WORDS
 from sandbox_sim.values.msisdn import to_local
-from sandbox_sim.values.timestamps import seconds_of
+from sandbox_sim.values.timestamps import parse_duration
 from sandbox_sim.web.control.input import LARGEST_INTEGER, MOST_OPEN_S
 
 _OPEN: Final = "open>"
@@ -77,8 +77,8 @@ def parse_search(text: str) -> SearchQuery:
             service_id = min(int(value[:19]), LARGEST_INTEGER) or None
         elif name in named and name and value:
             named[name].append(value)
-        elif token.startswith(_OPEN) and seconds_of(token.removeprefix(_OPEN)) is not None:
-            open_s = seconds_of(token.removeprefix(_OPEN))
+        elif token.startswith(_OPEN) and parse_duration(token.removeprefix(_OPEN)) is not None:
+            open_s = parse_duration(token.removeprefix(_OPEN))
         elif token:
             named[""].append(token)
     longer = None if open_s is None else timedelta(seconds=min(open_s, MOST_OPEN_S))

@@ -3,7 +3,7 @@
 import pytest
 
 from sandbox_sim.ports import Unit
-from sandbox_sim.records.exchanges import KeptNotification, NotificationState
+from sandbox_sim.records.exchanges import NotificationState, StoredNotification
 from tests.cli.asking import columns, on, printed
 from tests.conftest import Sandbox, StartSandbox
 from tests.live_records import raw_notification
@@ -34,7 +34,7 @@ async def test_notifications_lists_the_saved_notifications(production: Sandbox) 
     raw = raw_notification(network="account")
 
     async def keep(unit: Unit) -> None:
-        kept = KeptNotification(await unit.add_raw_notification(raw), raw)
+        kept = StoredNotification(await unit.add_raw_notification(raw), raw)
         unmatched = kept._replace(state=NotificationState.UNMATCHED, note="no attempt")
         await unit.save_raw_notification(unmatched)
 

@@ -21,7 +21,7 @@ from sandbox_sim.cli.serve import workers
 from sandbox_sim.cli.serve.workers import CannotStart, _WorkerPool
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.testing.network_contract.http_peer import closed_address
-from sandbox_sim.values.hosts import masked
+from sandbox_sim.values.hosts import mask_url
 from tests import postgres
 from tests.cli.processes import (
     FORK_WORKERS,
@@ -159,7 +159,7 @@ def test_workers_serve_https_with_a_certificate_from_files_and_end_on_ctrl_c(
         assert err.splitlines()[1:] == []
         assert err.startswith("stopping: waiting for 2 workers") or not err
         assert "authority" not in out
-        assert f"state: {masked(store)}" in out
+        assert f"state: {mask_url(store)}" in out
         assert not workers & parents().keys()
 
 

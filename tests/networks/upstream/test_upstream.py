@@ -300,7 +300,7 @@ async def test_a_currency_the_interface_cannot_express_is_not_sent(operation: Op
 def test_a_callback_in_every_profile_is_read(profile: Profile, status: Status) -> None:
     """A sandbox gateway writes and signs the callback."""
     assert profile in BODIES
-    decided = transaction(transaction_id="R1").moved(status, SETTLED)
+    decided = transaction(transaction_id="R1").with_status(status, SETTLED)
     callback = compose(decided, profile, "sandbox_secret", "C1", NOON)
     network = upstream({"base_url": "http://127.0.0.1:9", **SETTINGS}, environment())
     came = raw(callback.body.encode(), callback.signature)

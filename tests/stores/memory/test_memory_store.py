@@ -90,7 +90,7 @@ class TestTransactions:
             await unit_of(store).add_transaction(other)
         assert list(held.records) == ["10000000001", "00000000003", "00000000004"]
 
-        ended = transaction().moved(Status.SUCCESSFUL, clock.now())
+        ended = transaction().with_status(Status.SUCCESSFUL, clock.now())
         await unit_of(store).save_transaction(ended)
         for minute in (2, 4):
             clock.move_to(after(hours=4, minutes=minute))

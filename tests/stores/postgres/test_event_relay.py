@@ -106,7 +106,7 @@ async def test_a_server_notes_changes_while_any_server_has_a_reader(
     readers: ExitStack,
 ) -> None:
     async def noted(unit: Unit) -> object:
-        return unit.noted  # type: ignore[attr-defined]
+        return unit.changes  # type: ignore[attr-defined]
 
     assert await there.store.run(noted) is None
     reader = await listen(readers, here, there)

@@ -69,7 +69,7 @@ async def payment(number: int, unit: Unit) -> None:
             found = await unit.transaction_by_network_id(SERVICE, due.subject, mode)
             assert found == added
             await unit.finish(due)
-        await unit.save_transaction(added.moved(Status.SUCCESSFUL, NOW))
+        await unit.save_transaction(added.with_status(Status.SUCCESSFUL, NOW))
         await unit.save_callback(callback(f"C{mode}{number}", mode=mode))
         await unit.callback(SERVICE, f"C{mode}{number}")
     await unit.add_transfer(posting("1"))

@@ -11,18 +11,18 @@ from operator import attrgetter
 from typing import Final
 
 from sandbox_sim.ports import Clock
-from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision
+from sandbox_sim.records.attempts import Attempt, AttemptQuery, StoredDecision
 from sandbox_sim.records.events import EventType
 from sandbox_sim.records.exchanges import (
     Exchange,
-    KeptNotification,
     MessagePart,
     NotificationQuery,
     NotificationState,
     RawNotification,
+    StoredNotification,
 )
 from sandbox_sim.records.ledger import (
-    MOVES,
+    MOVING_KINDS,
     WALLET,
     ZERO,
     Account,
@@ -34,8 +34,8 @@ from sandbox_sim.records.ledger import (
     Transfer,
     TransferKind,
     add,
+    empty_balance,
     subtract,
-    unopened,
 )
 from sandbox_sim.records.reports import NEVER_TAKEN
 from sandbox_sim.stores.memory.state import MemoryState, Service
@@ -46,25 +46,25 @@ class ReferenceUsed(Exception):
     """Another attempt at the same network has the reference."""
 
 
-class MemoryLive(MemoryState):
+class MemoryNetworkRecords(MemoryState):
     """The part of a `Unit` that stores attempts, and what networks send, in the order of adding."""
 
     def __init__(self, clock: Clock, keep_transactions: int) -> None:
         super().__init__(clock, keep_transactions)
         self._attempts: dict[str, Attempt] = {}
         self._requests: dict[str, str] = {}
-        self._decisions: dict[str, list[KeptDecision]] = {}
-        self._notifications: dict[int, KeptNotification] = {}
+        self._decisions: dict[str, list[StoredDecision]] = {}
+        self._notifications: dict[int, StoredNotification] = {}
         self._exchanges: dict[str, list[Exchange]] = {}
         self._parts: dict[tuple[str, int], MessagePart] = {}
 
     async def add_attempt(self, attempt: Attempt, request: str) -> None:
-        if attempt.outcome not in NEVER_TAKEN and self._is_used(attempt):
+        if attempt.outcome not in NEVER_TAKEN and self._is_reference_used(attempt):
             raise ReferenceUsed(f"{attempt.network} has the reference {attempt.reference}")
         self._set(self._attempts, attempt.id, attempt)
         self._set(self._requests, attempt.id, request)
 
-    def _is_used(self, attempt: Attempt) -> bool:
+    def _is_reference_used(self, attempt: Attempt) -> bool:
         key = attempt.network, attempt.reference, attempt.service_id
         return any(
             (each.network, each.reference, each.service_id) == key
@@ -86,13 +86,13 @@ class MemoryLive(MemoryState):
     async def find_attempts(
         self, network: str, *, reference: str = "", network_id: str = ""
     ) -> Sequence[str]:
-        def fits(attempt: Attempt) -> bool:
+        def matches(attempt: Attempt) -> bool:
             if reference:
                 return attempt.reference == reference
             return bool(network_id) and attempt.network_id == network_id
 
         newest = reversed(self._attempts.values())
-        found = (each.id for each in newest if each.network == network and fits(each))
+        found = (each.id for each in newest if each.network == network and matches(each))
         return list(itertools.islice(found, 2))
 
     async def attempts_of(self, network_transaction_id: str) -> Sequence[Attempt]:
@@ -112,28 +112,28 @@ class MemoryLive(MemoryState):
             lambda a: a.is_doubted or (a.is_open and a.created_at <= opened_before)
         )
 
-    async def add_decision(self, decision: KeptDecision) -> None:
+    async def add_decision(self, decision: StoredDecision) -> None:
         before = self._decisions.get(decision.attempt_id, [])
         self._set(self._decisions, decision.attempt_id, [*before, decision])
 
-    async def decisions_of(self, attempt_id: str) -> Sequence[KeptDecision]:
+    async def decisions_of(self, attempt_id: str) -> Sequence[StoredDecision]:
         return self._decisions.get(attempt_id, [])
 
-    def _attempts_where(self, holds: Callable[[Attempt], bool]) -> Sequence[Attempt]:
-        return [each for each in self._attempts.values() if holds(each)]
+    def _attempts_where(self, predicate: Callable[[Attempt], bool]) -> Sequence[Attempt]:
+        return list(filter(predicate, self._attempts.values()))
 
     async def add_raw_notification(self, raw: RawNotification) -> int:
         number = next(reversed(self._notifications), 0) + 1
-        self._set(self._notifications, number, KeptNotification(number, raw))
+        self._set(self._notifications, number, StoredNotification(number, raw))
         return number
 
-    async def raw_notification(self, number: int) -> KeptNotification | None:
+    async def raw_notification(self, number: int) -> StoredNotification | None:
         return self._notifications.get(number)
 
-    async def save_raw_notification(self, kept: KeptNotification) -> None:
-        self._set(self._notifications, kept.number, kept)
+    async def save_raw_notification(self, notification: StoredNotification) -> None:
+        self._set(self._notifications, notification.number, notification)
 
-    async def list_notifications(self, query: NotificationQuery) -> Sequence[KeptNotification]:
+    async def list_notifications(self, query: NotificationQuery) -> Sequence[StoredNotification]:
         newest = reversed(self._notifications.values())
         return list(itertools.islice(filter(query.matches, newest), query.limit))
 
@@ -142,26 +142,27 @@ class MemoryLive(MemoryState):
 
     async def notifications_with_secrets(
         self, unmatched_before: datetime, limit: int
-    ) -> Sequence[KeptNotification]:
-        def is_done(kept: KeptNotification) -> bool:
-            if kept.state is NotificationState.UNMATCHED:
-                return kept.raw.received_at < unmatched_before
-            return kept.state is not NotificationState.NEW
+    ) -> Sequence[StoredNotification]:
+        def is_finished(notification: StoredNotification) -> bool:
+            if notification.state is NotificationState.UNMATCHED:
+                return notification.raw.received_at < unmatched_before
+            return notification.state is not NotificationState.NEW
 
-        kept = self._notifications.values()
-        found = (each for each in kept if not each.scrubbed and is_done(each))
+        notifications = self._notifications.values()
+        found = (each for each in notifications if not each.scrubbed and is_finished(each))
         return list(itertools.islice(found, limit))
 
     async def delete_notifications(self, before: datetime, limit: int) -> int:
-        kept = self._notifications
+        notifications = self._notifications
         old = [
             number
-            for number, each in kept.items()
+            for number, each in notifications.items()
             if each.raw.received_at < before and each.state is not NotificationState.NEW
         ][:limit]
         if old:
-            gone = frozenset(old)
-            self._replace("_notifications", {n: e for n, e in kept.items() if n not in gone})
+            deleted = frozenset(old)
+            kept = {n: each for n, each in notifications.items() if n not in deleted}
+            self._replace("_notifications", kept)
         return len(old)
 
     async def add_exchanges(self, exchanges: Sequence[Exchange]) -> None:
@@ -200,42 +201,38 @@ _PENDING: Final = TransferKind.PENDING
 class MemoryLedger(MemoryState):
     """The part of a `Unit` that stores the ledger."""
 
-    def __init__(self, clock: Clock, keep_transactions: int) -> None:
-        super().__init__(clock, keep_transactions)
-        self._live_sums: dict[Account, Decimal] = {}
-
     async def read_one_moment(self) -> None:
         """Nothing is committed while a unit runs."""
 
     async def balance(self, wallet: Account) -> Balance | None:
-        return self._of_account(wallet).balances.get(wallet)
+        return self._service_of_account(wallet).balances.get(wallet)
 
     async def add_transfer(self, transfer: Transfer, manual: ManualEntry | None = None) -> int:
-        wallet, ended = transfer.account, transfer.pending
-        service = self._of_account(wallet or transfer.debit)
-        named = None
-        if ended is not None:
-            named = service.pending.get(ended)
-            if named is None:
-                raise PendingEnded(f"transfer {ended} is not pending")
+        wallet, pending_number = transfer.account, transfer.pending
+        service = self._service_of_account(wallet or transfer.debit)
+        pending = None
+        if pending_number is not None:
+            pending = service.pending.get(pending_number)
+            if pending is None:
+                raise PendingEnded(f"transfer {pending_number} is not pending")
         if wallet is not None:
-            before = service.balances.get(wallet) or unopened(transfer.at)
-            self._set(service.balances, wallet, before.after(wallet, transfer, named))
-        if ended is not None:
-            self._remove(service.pending, ended)
+            before = service.balances.get(wallet) or empty_balance(transfer.at)
+            self._set(service.balances, wallet, before.after(wallet, transfer, pending))
+        if pending_number is not None:
+            self._remove(service.pending, pending_number)
         number = next(self._numbers)
         if transfer.kind is _PENDING:
             self._set(service.pending, number, transfer)
         elif transfer.debit.mode is _LIVE:
-            self._add_up(transfer)
+            self._update_live_sums(transfer)
         service.lines.append(LedgerLine(number, transfer, manual))
         self.undo.append(service.lines.pop)
-        self._note(EventType.LEDGER, transfer)
+        self._record_changes(EventType.LEDGER, transfer)
         return number
 
-    def _add_up(self, transfer: Transfer) -> None:
+    def _update_live_sums(self, transfer: Transfer) -> None:
         debit, credit, sums = transfer.debit, transfer.credit, self._live_sums
-        if transfer.kind not in MOVES:
+        if transfer.kind not in MOVING_KINDS:
             return
         if debit.kind is not WALLET:
             self._set(sums, debit, subtract(sums.get(debit, ZERO), transfer.amount))
@@ -243,31 +240,31 @@ class MemoryLedger(MemoryState):
             self._set(sums, credit, add(sums.get(credit, ZERO), transfer.amount))
 
     async def open_transfer(self, wallet: Account, subject: str) -> LedgerLine | None:
-        newest = reversed(self._of_account(wallet).pending.items())
+        newest = reversed(self._service_of_account(wallet).pending.items())
         found = (LedgerLine(*each) for each in newest if each[1].subject == subject)
         return next((line for line in found if line.transfer.debit == wallet), None)
 
     async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
-        services = self._chosen(query.service_id, query.mode)
-        lists = [_older(each.lines, query.after) for each in services]
-        older = heapq.merge(*lists, key=_NUMBER, reverse=True)
-        return list(itertools.islice(filter(query.matches, older), query.limit))
+        services = self._services_of(query.service_id, query.mode)
+        lists = [_lines_before(each.lines, query.after) for each in services]
+        lines = heapq.merge(*lists, key=_NUMBER, reverse=True)
+        return list(itertools.islice(filter(query.matches, lines), query.limit))
 
     async def balances(
         self, mode: ServiceMode | None, service_id: int | None
     ) -> Mapping[Account, Balance]:
-        services = self._chosen(service_id, mode)
-        return {account: has for each in services for account, has in each.balances.items()}
+        services = self._services_of(service_id, mode)
+        return {account: balance for each in services for account, balance in each.balances.items()}
 
-    def _of_account(self, account: Account) -> Service:
-        """What has the transfers of an account: those of no wallet are with service 0."""
-        return self._in_mode(account.mode, account.service_id)
+    def _service_of_account(self, account: Account) -> Service:
+        """The service that has the transfers of an account; service 0 for accounts of ours."""
+        return self._service(account.mode, account.service_id)
 
     async def live_sums(self) -> Mapping[Account, Decimal]:
         return dict(self._live_sums)
 
 
-def _older(lines: Sequence[LedgerLine], after: int | None) -> Iterator[LedgerLine]:
+def _lines_before(lines: Sequence[LedgerLine], after: int | None) -> Iterator[LedgerLine]:
     """The lines with numbers below `after`, newest first."""
     end = len(lines) if after is None else bisect_left(lines, after, key=_NUMBER)
     return (lines[place] for place in range(end - 1, -1, -1))
