@@ -193,7 +193,7 @@ class Doctor:
         """The callback of a new sample, after its payment was made and its order created."""
         sample = self._sample(receiver, profile)
         if self.payments is not None:
-            ended = sample.transaction.moved(check.payment_ends, sample.at)
+            ended = sample.transaction.with_status(check.payment_ends, sample.at)
             network_id = (await self.payments.make(ended)).network_transaction_id
             transaction = sample.transaction._replace(network_transaction_id=network_id)
             sample = sample._replace(transaction=transaction)

@@ -256,6 +256,6 @@ async def _postpone(unit: Unit, now: datetime, *, is_away: bool) -> Sequence[Job
     jobs = await unit.claim_due(now, 1)
     for job in jobs:
         await unit.finish(job)
-        postponed = job._replace(due_at=now + RETRY_DELAY) if is_away else job.put_off(now)
+        postponed = job._replace(due_at=now + RETRY_DELAY) if is_away else job.rescheduled(now)
         await unit.add_job(postponed)
     return jobs

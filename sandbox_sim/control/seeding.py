@@ -155,7 +155,7 @@ class Seeding:
             return reply
         status, due = Status.SUCCESSFUL, at + behaviour.settle_delay
         if payment.operation is Operation.CARD:
-            status, due = STATUS_OF[sample.choice], at + sample.time_to_choose
+            status, due = sample.choice.status, at + sample.time_to_choose
         if due > now:
             await self.settlement.begin(unit, transaction, due)
         else:

@@ -60,7 +60,7 @@ class CardPages:
                     return page._replace(problem="This card is not one of the sandbox test cards")
                 paid = transaction.payment.with_masked_card(card_number)
                 transaction = transaction._replace(payment=paid)
-            status = transaction.final_status if choice is Choice.PAY else STATUS_OF[choice]
+            status = transaction.final_status if choice is Choice.PAY else choice.status
             if status is Status.PENDING:
                 return page  # an override keeps it pending
             # A failed payment sends no callback; a cancelled one does (D31).

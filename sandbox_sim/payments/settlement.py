@@ -79,7 +79,7 @@ class Settlement:
 
         notify: add its callback, due at once. Refunds never have one.
         """
-        decided = transaction.moved(status, now)
+        decided = transaction.with_status(status, now)
         # From now on the callback keeps the secret part of its address.
         await unit.save_transaction(decided._replace(callback_target=None))
         await self.accounts.post(unit, decided)

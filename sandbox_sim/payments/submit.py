@@ -191,7 +191,11 @@ class SandboxProcessor:
         facts = _NEW_FACTS if earlier is None else _REPEATED_FACTS
         # A collection takes nothing from a wallet of the service.
         spends = payment.operation.row.spends is not None
-        account = self.accounts.checked(payment.operation, is_refund=is_refund) if spends else None
+        account = (
+            self.accounts.wallet_to_check(payment.operation, is_refund=is_refund)
+            if spends
+            else None
+        )
         if account is not None:
             available = await self.accounts.reported_balance(unit, payment.service_id, account, at)
             facts = facts._replace(available=available)

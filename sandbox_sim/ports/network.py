@@ -330,9 +330,11 @@ def _report(result: SubmitResult | StatusResult | Notification, source: Source) 
 
 
 _CLEANERS: Final = {
-    **dict.fromkeys(("attempt_id", "reference", "network_id", "part_id"), peer_input.identifier),
-    "reason": peer_input.reason,
-    "redirect_url": peer_input.address,
+    **dict.fromkeys(
+        ("attempt_id", "reference", "network_id", "part_id"), peer_input.clean_identifier
+    ),
+    "reason": peer_input.clean_reason,
+    "redirect_url": peer_input.clean_address,
 }
 
 

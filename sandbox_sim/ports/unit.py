@@ -381,7 +381,7 @@ class Unit(Protocol):
     async def raw_notification(self, number: int) -> StoredNotification | None:
         """The notification with this number. Does not lock: its job has one owner."""
 
-    async def save_raw_notification(self, kept: KeptNotification) -> None:
+    async def save_raw_notification(self, kept: StoredNotification) -> None:
         """Replace a notification that this unit read."""
 
     async def list_notifications(self, query: NotificationQuery) -> Sequence[StoredNotification]:

@@ -86,7 +86,7 @@ class BackgroundJobs:
 
     async def _postpone(self, job: Job, problem: str, unit: Unit) -> None:
         await unit.finish(job)
-        later = job.put_off(self.clock.now())
+        later = job.rescheduled(self.clock.now())
         if later.is_listed:
             times = later.failures
             log.error("%s %s failed %d times and is listed", job.kind, job.subject, times)

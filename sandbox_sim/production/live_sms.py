@@ -120,7 +120,7 @@ class LiveSms:
         units = sum(each.units_charged for each in messages)
         first, mode = messages[0], ServiceMode.PRODUCTION
         subject = first.batch_id or first.processing_id
-        charge = movements.units(Reason.CHARGE, mode, first.service_id, units, subject, now)
+        charge = movements.sms_units(Reason.CHARGE, mode, first.service_id, units, subject, now)
         try:
             await unit.add_transfer(charge)
         except Overdrawn:

@@ -81,7 +81,7 @@ class ManualSettlements:
         attempts = await self.store.run(lambda unit: unit.attempts_of(network_transaction_id))
         if not attempts:
             return None
-        attempt = undecided(attempts)
+        attempt = find_undecided(attempts)
         self._apply_decision(attempt, decision)  # raises before the network is asked
         result = await self.asking.ask_now(attempt)
         settled = await self.store.run(partial(self._settle, attempt.id, decision, result))
@@ -130,7 +130,7 @@ class ManualSettlements:
         await self.recorder.save(unit, judged.attempt, Judgement(after, change), now)
         person = decision.status, decision.by, decision.reason
         confirmed = decision.amount, decision.network_id
-        kept = KeptDecision(attempt_id, now, *person, bool(needs_force), answer, *confirmed)
+        kept = StoredDecision(attempt_id, now, *person, bool(needs_force), answer, *confirmed)
         await unit.add_decision(kept)
         return SettledByHand(await transaction_or_placeholder(unit, after), answer)
 

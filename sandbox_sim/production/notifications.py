@@ -279,31 +279,31 @@ class NetworkNotifications:
         await self.store.run(partial(self._apply, job, kept, self._parse(kept.raw)))
 
     async def _requeue_for_other_server(
-        self, job: Job, kept: KeptNotification | None, unit: Unit
+        self, job: Job, kept: StoredNotification | None, unit: Unit
     ) -> None:
         """End a job for a network that this server does not have; another server may have it."""
         await unit.finish(job)
         if kept is None:
             return
         now, tries = self.clock.now(), kept.tries + 1
-        next_at = next_match(kept.raw.received_at, tries, now)
+        next_at = next_match_at(kept.raw.received_at, tries, now)
         if next_at is not None:
             await unit.save_raw_notification(kept._replace(tries=tries))
             await unit.add_job(_new_job(kept.number, next_at))
 
     def _parse(self, raw: RawNotification) -> _Parsed:
         if raw.method == EVENT:
-            return _Parsed(Standing.COUNTS, [_deserialise(raw.body)])
+            return _Parsed(NotificationEffect.COUNTS, [_deserialise(raw.body)])
         verdict = self._standing(raw)
-        if verdict is Standing.REFUSED:
+        if verdict is NotificationEffect.REFUSED:
             return _Parsed(verdict, note="it is unproven and the network cannot be asked")
         try:
             return _Parsed(verdict, self.networks.by_name[raw.network].network.parse(raw))
         except UnreadableNotification as error:
             note = f"it cannot be read: {error}"
             by_address = _from_address(raw)
-            if verdict is Standing.COUNTS or not by_address.attempt_id:
-                return _Parsed(Standing.REFUSED, note=note)
+            if verdict is NotificationEffect.COUNTS or not by_address.attempt_id:
+                return _Parsed(NotificationEffect.REFUSED, note=note)
             return _Parsed(verdict, [by_address], note)
 
     def _standing(self, raw: RawNotification) -> NotificationEffect:
@@ -336,11 +336,11 @@ class NetworkNotifications:
                 return attempt
         return None
 
-    async def _apply(self, job: Job, kept: KeptNotification, parsed: _Parsed, unit: Unit) -> None:
+    async def _apply(self, job: Job, kept: StoredNotification, parsed: _Parsed, unit: Unit) -> None:
         verdict, notifications, note = parsed
         await unit.finish(job)
-        now, tries, counts = self.clock.now(), kept.tries + 1, verdict is Standing.COUNTS
-        if verdict is Standing.REFUSED:
+        now, tries, counts = self.clock.now(), kept.tries + 1, verdict is NotificationEffect.COUNTS
+        if verdict is NotificationEffect.REFUSED:
             log.warning("a notification of network %s is refused: %s", kept.raw.network, note)
             refused = kept._replace(state=NotificationState.REFUSED, tries=tries, note=note)
             return await self._save_done(unit, refused)
@@ -365,7 +365,7 @@ class NetworkNotifications:
         if counts and tries == UNMATCHED_TRIES:
             for part_id in filter(None, (each.part_id for each in notifications)):
                 self._unmatched.count(kept.raw.network, part_id, now)
-        next_at = next_match(kept.raw.received_at, tries, now) if counts else None
+        next_at = next_match_at(kept.raw.received_at, tries, now) if counts else None
         if next_at is None:
             log.warning("a notification of network %s belongs to no attempt", kept.raw.network)
             return await self._save_done(unit, unmatched)

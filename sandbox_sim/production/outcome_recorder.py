@@ -19,7 +19,7 @@ from sandbox_sim.records.attempts import (
     Judgement,
     Terms,
     after_hint,
-    apply,
+    apply_report,
     recheck_at,
 )
 from sandbox_sim.records.callbacks import CallbackRecord
@@ -193,7 +193,7 @@ async def _reverse_money(unit: Unit, attempt: Attempt, now: datetime) -> str:
         try:
             await unit.add_transfer(reversal)
         except Overdrawn as error:
-            await unit.add_transfer(movements.uncovered(reversal))
+            await unit.add_transfer(movements.from_suspense(reversal))
             shortfall = f"{error}, so the reversal is in suspense"
     return shortfall
 

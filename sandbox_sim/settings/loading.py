@@ -148,7 +148,7 @@ def no_such_setting(name: str, place: str, known: Iterable[str], prefix: str = "
 
     prefix: the beginning of all these names as the user writes them.
     """
-    closest = nearest(name, known)
+    closest = closest_match(name, known)
     hint = f"; did you mean {prefix}{closest}?" if closest else ""
     return f"{prefix}{name} (from {place}): there is no such setting{hint}"
 

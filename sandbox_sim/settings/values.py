@@ -140,7 +140,7 @@ def _store_suggestion(value: str) -> str:
     if not value or ":" in value:
         return ""
     is_path = any(char in value for char in "./\\~")
-    closest = None if is_path else nearest(f"{value}:", ("memory:", "sqlite:"))
+    closest = None if is_path else closest_match(f"{value}:", ("memory:", "sqlite:"))
     return f"; did you mean {closest or f'sqlite:{value}'}?"
 
 

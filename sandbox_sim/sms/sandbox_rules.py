@@ -57,7 +57,7 @@ def decide(
         why = f"{field} {allowlist.refusal(number, ', in local or in 233 form')}"
         return Reply(Code.SMS_NUMBER_NOT_ALLOWED, "sandbox.1", why)
 
-    return _decide(request, approved_senders, allowlist.international, refusal)
+    return _decide(request, approved_senders, allowlist.allowed_international, refusal)
 
 
 def decide_live(request: SmsRequest, approved_senders: Collection[str]) -> Reply | list[str]:
@@ -68,7 +68,7 @@ def decide_live(request: SmsRequest, approved_senders: Collection[str]) -> Reply
         why = f"{field} {quoted(number)} is not a phone number of Ghana, such as 233244000001"
         return Reply(code, "D39", why)
 
-    return _decide(request, approved_senders, msisdn.international, refusal)
+    return _decide(request, approved_senders, msisdn.parse_international, refusal)
 
 
 def _decide(

@@ -55,7 +55,7 @@ async def test_units_are_charged_while_enough_are_left_and_refunded(store: Store
 def test_a_wallet_must_cover_payouts_and_with_live_balances_all_spending(
     live: bool, checked: dict[Operation, Wallet]
 ) -> None:
-    found = {each: Accounts(live=live).checked(each) for each in PAYMENTS}
+    found = {each: Accounts(live=live).wallet_to_check(each) for each in PAYMENTS}
 
     assert {each: wallet for each, wallet in found.items() if wallet} == checked
 

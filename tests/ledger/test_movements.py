@@ -51,7 +51,7 @@ AMOUNTS = st.decimals("0.01", 1_000_000, places=2)
 
 def life(subject: TransactionRecord, end: Status) -> list[Transfer]:
     """The transfers of a transaction of mode S, from the 202 to its end."""
-    steps = (subject, subject.moved(end, SETTLED))
+    steps = (subject, subject.with_status(end, SETTLED))
     return [moved for step in steps if (moved := movements.of_transaction(step)) is not None]
 
 

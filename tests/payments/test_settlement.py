@@ -38,7 +38,7 @@ async def callbacks_of(store: Store, *taken: TransactionRecord) -> Sequence[Call
 @pytest.mark.spec("states.transactions")
 @pytest.mark.parametrize("status", [Status.SUCCESSFUL, Status.FAILED, Status.CANCELLED])
 async def test_a_decided_transaction_stays_unchanged(store: Store, status: Status) -> None:
-    decided = transaction().moved(status, NOW)
+    decided = transaction().with_status(status, NOW)
 
     assert await callbacks_of(store, decided) == []
 

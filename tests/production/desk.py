@@ -47,13 +47,13 @@ from sandbox_sim.records.attempts import Attempt, AttemptQuery, Terms
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import CallbackRecord
 from sandbox_sim.records.exchanges import (
-    KeptNotification,
     NotificationTrust,
     RawNotification,
     Scrubber,
+    StoredNotification,
 )
 from sandbox_sim.records.jobs import JobKind
-from sandbox_sim.records.ledger import ManualEntry, Reason, transfer, wallet_of
+from sandbox_sim.records.ledger import ManualEntry, Reason, make_transfer, wallet_of
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status, TransactionRecord
 from sandbox_sim.stores.memory.memory_store import MemoryStore
@@ -296,7 +296,7 @@ class Desk:
     async def status(self, transaction_id: str = "T1") -> Status:
         return (await self.transaction(transaction_id)).status
 
-    async def notification(self, number: int = 1) -> KeptNotification:
+    async def notification(self, number: int = 1) -> StoredNotification:
         found = await unit_of(self.store).raw_notification(number)
         assert found is not None
         return found

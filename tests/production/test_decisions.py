@@ -44,7 +44,7 @@ def objection_to(
     """The objection to an outcome, after a status query."""
     judged = Judgement(subject, Change.NOTHING)
     if said is not None:
-        judged = apply(subject, said, terms, now)
+        judged = apply_report(subject, said, terms, now)
     return force_reason(judged, judged.attempt._replace(outcome=outcome), said, terms, now)
 
 
@@ -133,7 +133,7 @@ def test_a_success_of_the_full_or_an_unusable_amount_needs_no_force(amount: Deci
 
 def test_settling_a_part_of_an_amount_that_was_paid_in_full_needs_force() -> None:
     said = report(Outcome.SUCCEEDED, echo=Echo("other", Decimal("10.50")))
-    known = apply(attempt(Operation.PAYOUT), said, TERMS, LATER).attempt
+    known = apply_report(attempt(Operation.PAYOUT), said, TERMS, LATER).attempt
     part = with_confirmed_values(known, Outcome.SUCCEEDED, Decimal(8), "")._replace(
         outcome=Outcome.SUCCEEDED
     )
@@ -235,14 +235,18 @@ def test_a_manual_decision_is_rechecked_after_minutes_and_then_each_day() -> Non
 
 
 def test_a_new_mismatch_after_a_decision_is_listed_again() -> None:
-    doubted = apply(attempt(), report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER).attempt
+    doubted = apply_report(
+        attempt(), report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER
+    ).attempt
     closed = settled_by_person(doubted, Outcome.SUCCEEDED, by="ama", reason="seen", now=LATER)
 
     same = apply_report(closed, report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER)
     assert same.change is Change.NOTHING
     assert not waiting_reasons(same.attempt, TERMS.schedule, LATER)
 
-    new = apply(closed, report(Outcome.SUCCEEDED, echo=Echo("R1", amount=Decimal(0))), TERMS, LATER)
+    new = apply_report(
+        closed, report(Outcome.SUCCEEDED, echo=Echo("R1", amount=Decimal(0))), TERMS, LATER
+    )
     assert new.change is Change.MISMATCH
     assert (new.attempt.settled_by, new.attempt.settled_reason) == ("", "")
     assert waiting_reasons(new.attempt, TERMS.schedule, LATER) == [
@@ -291,7 +295,7 @@ def test_a_person_cannot_overwrite_a_final_outcome_or_omit_name_and_reason(
 def test_a_person_closes_a_contradiction_by_confirming_the_recorded_outcome(
     outcome: Outcome, reported: Outcome, decided: Outcome
 ) -> None:
-    doubted = apply(attempt(outcome=outcome), report(reported), TERMS, LATER).attempt
+    doubted = apply_report(attempt(outcome=outcome), report(reported), TERMS, LATER).attempt
     closed = settled_by_person(doubted, decided, by="ama", reason="refunded", now=LATER)
 
     assert waiting_reasons(doubted, TERMS.schedule, LATER)

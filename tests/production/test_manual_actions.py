@@ -39,7 +39,7 @@ async def settle(
     return settled
 
 
-async def decisions(desk: Desk) -> Sequence[KeptDecision]:
+async def decisions(desk: Desk) -> Sequence[StoredDecision]:
     return await unit_of(desk.store).decisions_of((await desk.attempt()).id)
 
 

@@ -10,7 +10,7 @@ from sandbox_sim.payments.refunds import RefundRefused
 from sandbox_sim.ports.network import SubmitResult
 from sandbox_sim.production.routing import NetworkRoute
 from sandbox_sim.records.attempts import Terms
-from sandbox_sim.records.ledger import Reason, transfer, wallet_of
+from sandbox_sim.records.ledger import Reason, make_transfer, wallet_of
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import (

@@ -12,7 +12,7 @@ from sandbox_sim.payments.queries import LiveQueries
 from sandbox_sim.payments.refunds import RefundRefused
 from sandbox_sim.ports.network import StatusResult, SubmitResult
 from sandbox_sim.records.attempts import Terms
-from sandbox_sim.records.ledger import LedgerQuery, Reason, transfer, wallet_of
+from sandbox_sim.records.ledger import LedgerQuery, Reason, make_transfer, wallet_of
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet

@@ -143,14 +143,14 @@ PENDING, REFUSALS = Outcome.PENDING, (Outcome.NOT_SENT, Outcome.REFUSED)
 def test_a_refusal_or_failure_ends_an_open_attempt_only_if_it_is_proof(
     before: Attempt, reported: Report, change: Change, after: Outcome
 ) -> None:
-    judged = apply(before, reported, TERMS, LATER)
+    judged = apply_report(before, reported, TERMS, LATER)
 
     assert (judged.change, judged.attempt.outcome) == (change, after)
 
 
 @pytest.mark.parametrize("outcome", Outcome)
 def test_a_reference_that_is_not_found_leaves_the_attempt_open(outcome: Outcome) -> None:
-    assert apply(attempt(), report(outcome, found=False), TERMS, LATER).attempt.is_open
+    assert apply_report(attempt(), report(outcome, found=False), TERMS, LATER).attempt.is_open
 
 
 def test_only_a_failed_attempt_is_kept_as_cancelled() -> None:
@@ -218,7 +218,7 @@ def test_a_report_against_a_final_outcome_adds_only_a_contradiction(
 ) -> None:
     ended = attempt(outcome=final, decided_at=NOON)
 
-    judged = apply(ended, report(reported, Source.NOTIFICATION), TERMS, LATER)
+    judged = apply_report(ended, report(reported, Source.NOTIFICATION), TERMS, LATER)
 
     assert judged.change is (Change.CONTRADICTION if disagrees else Change.NOTHING)
     assert judged.attempt._replace(contradiction="", contradicted_by=None) == ended
@@ -229,7 +229,7 @@ def test_a_success_after_a_contradicting_pending_contradicts_once_more() -> None
     current = attempt(outcome=Outcome.NOT_SENT)
     changes = []
     for reported in (*[Outcome.PENDING] * 2, *[Outcome.SUCCEEDED] * 2, Outcome.PENDING):
-        current, change = apply(current, report(reported), TERMS, LATER)
+        current, change = apply_report(current, report(reported), TERMS, LATER)
         changes.append(change)
 
     assert changes == [*[Change.CONTRADICTION, Change.NOTHING] * 2, Change.NOTHING]
@@ -241,16 +241,16 @@ def test_a_late_success_of_another_amount_contradicts_a_failure(final: Outcome) 
     ended = attempt(outcome=final, mismatch="amount is 8 and not 10.50")
     paid = report(Outcome.SUCCEEDED, echo=Echo("R1", Decimal(8)))
 
-    current, change = apply(ended, paid, TERMS, LATER)
+    current, change = apply_report(ended, paid, TERMS, LATER)
 
     assert change is Change.CONTRADICTION
     assert (current.moved_amount, current.mismatch) == (Decimal(8), "")
     assert (
         current.contradiction == f"status says succeeded after {final}: amount is 8 and not 10.50"
     )
-    assert apply(current, paid, TERMS, LATER).change is Change.NOTHING
+    assert apply_report(current, paid, TERMS, LATER).change is Change.NOTHING
     other = report(Outcome.SUCCEEDED)
-    assert apply(current, other, TERMS, LATER).attempt.mismatch == "amount is 10.5 and not 8"
+    assert apply_report(current, other, TERMS, LATER).attempt.mismatch == "amount is 10.5 and not 8"
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_other_reports_with_different_fields_give_a_final_attempt_a_mismatch(
     fields: dict[str, Any], reported: Report
 ) -> None:
     ended = attempt(**{"outcome": Outcome.FAILED, **fields})
-    judged = apply(ended, reported, TERMS, LATER)
+    judged = apply_report(ended, reported, TERMS, LATER)
 
     assert (judged.change, judged.attempt.contradiction) == (Change.MISMATCH, "")
     assert judged.attempt.next_ask_at == ended.next_ask_at  # no further status query
@@ -302,8 +302,10 @@ def test_a_failed_payout_ends_if_it_is_still_failed_after_the_grace(outcome: Out
     ended = apply_report(early.attempt, failed, terms, LATER + timedelta(minutes=10))
     assert (ended.change, ended.attempt.outcome) == (Change.ENDED, outcome)
     # A payout that is pending again starts its grace again.
-    again = apply(first.attempt, report(Outcome.PENDING), terms, LATER + timedelta(minutes=5))
-    third = apply(again.attempt, failed, terms, LATER + timedelta(minutes=10))
+    again = apply_report(
+        first.attempt, report(Outcome.PENDING), terms, LATER + timedelta(minutes=5)
+    )
+    third = apply_report(again.attempt, failed, terms, LATER + timedelta(minutes=10))
     assert third.attempt.is_open
     assert third.attempt.failing_since == LATER + timedelta(minutes=10)
 
@@ -312,7 +314,7 @@ def test_the_polling_interval_doubles_up_to_a_limit() -> None:
     current = attempt()
     gaps = []
     for source in (Source.SUBMIT, *[Source.STATUS] * 8):
-        current = apply(current, report(Outcome.PENDING, source), TERMS, LATER).attempt
+        current = apply_report(current, report(Outcome.PENDING, source), TERMS, LATER).attempt
         assert current.next_ask_at is not None
         gaps.append((current.next_ask_at - LATER).total_seconds())
 
@@ -396,7 +398,7 @@ def test_misses_in_a_row_are_counted_until_a_repeat() -> None:
     twice = apply_report(twice, missing, TERMS, LATER + timedelta(seconds=10)).attempt
 
     for reported, count in ((Outcome.UNKNOWN, 2), (Outcome.NOT_SENT, 2), (Outcome.PENDING, 0)):
-        judged = apply(twice, report(reported), TERMS, LATER).attempt
+        judged = apply_report(twice, report(reported), TERMS, LATER).attempt
         assert (judged.missed, judged.is_open) == (count, True)
     again = twice.submitted()
     assert (again.missed, again.submits, again.reference) == (0, 2, twice.reference)
@@ -429,7 +431,7 @@ def test_any_reports_cause_only_the_listed_transitions(
     """A final attempt has a next status query only after a reversal that is not proven."""
     subject, hinted = attempt(operation), False
     for each in history:
-        judged = apply(subject, each, TERMS, LATER)
+        judged = apply_report(subject, each, TERMS, LATER)
         after = judged.attempt
         if after.outcome is not subject.outcome:
             assert after.outcome in TRANSITIONS[subject.outcome]
@@ -445,7 +447,7 @@ def test_a_payout_is_returned_only_with_proof(operation: Operation, history: lis
     """Proof: the first submit was refused or not sent, or a status query says that it failed."""
     subject = attempt(operation)
     for each in history:
-        after = apply(subject, each, TERMS, LATER).attempt
+        after = apply_report(subject, each, TERMS, LATER).attempt
         if subject.is_open and after.outcome in WITHOUT_MONEY:
             by_submit = each.source is Source.SUBMIT and each.outcome in {
                 Outcome.NOT_SENT,
@@ -469,7 +471,7 @@ def test_the_newest_open_or_doubted_attempt_of_a_payment_is_the_undecided_one() 
 @pytest.mark.decision("D45")
 def test_a_reversal_names_the_reason_of_the_network_if_there_is_one() -> None:
     for reason, suffix in (("", ""), ("Reversed", ""), ("chargeback", ": chargeback")):
-        assert reversed_in_words(reason) == f"reversed by the network{suffix}"
+        assert reversal_reason(reason) == f"reversed by the network{suffix}"
 
 
 SCHEDULE = PollingSchedule()

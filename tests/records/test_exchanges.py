@@ -109,8 +109,10 @@ def test_a_message_arrived_when_all_its_parts_did_and_failed_when_one_did(
     outcomes: list[Outcome], total: int, expected: Outcome
 ) -> None:
     for order in permutations(parts(*outcomes, total=total)):
-        assert together(order) is expected
-        assert together([*order[:1], *order]) is expected, "a part that is known twice counts once"
+        assert message_outcome(order) is expected
+        assert message_outcome([*order[:1], *order]) is expected, (
+            "a part that is known twice counts once"
+        )
 
 
 @pytest.mark.parametrize("first", [ARRIVED, FAILED])

@@ -55,7 +55,7 @@ def test_the_first_of_several_decisions_counts(statuses: list[Status]) -> None:
     for second, status in enumerate(statuses):
         before = subject
         try:
-            subject = subject.moved(status, NOON + timedelta(seconds=second))
+            subject = subject.with_status(status, NOON + timedelta(seconds=second))
         except IllegalTransition:
             assert subject == before
 

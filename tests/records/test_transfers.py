@@ -49,7 +49,7 @@ ACCOUNTS = st.one_of(
 @example(wallet_of(LIVE, SERVICE, Wallet.PAYOUT, "a/b/c"))
 @example(our_account(AccountKind.CLEARING, LIVE, "a/b/c", "mtn"))
 def test_an_account_is_read_back_from_its_name(account: Account) -> None:
-    assert named(LIVE, str(account)) == account
+    assert parse_account(LIVE, str(account)) == account
 
 
 @pytest.mark.decision("D39")
@@ -101,7 +101,7 @@ def test_only_a_wallet_of_the_sandbox_may_be_below_zero() -> None:
 
     assert empty_balance(NOW).after(spent.debit, spent).available == -1
     with pytest.raises(Overdrawn, match="service/55/payout/GHS has 0, less than 1"):
-        unopened(NOW).after(live.debit, live)
+        empty_balance(NOW).after(live.debit, live)
     # Units and airtime are assets as currencies are.
     assert [str(account_of(SERVICE, wallet)) for wallet in Wallet] == [
         *("service/55/payout/GHS", "service/55/collection/GHS"),

@@ -14,7 +14,7 @@ from sandbox_sim.ports import Store
 from sandbox_sim.ports.network import StatusResult
 from sandbox_sim.production.decisions import IllegalSettlement
 from sandbox_sim.production.manual_actions import Decision, SettledByHand
-from sandbox_sim.records.ledger import AccountKind, LedgerLine, Reason, TransferKind, transfer
+from sandbox_sim.records.ledger import AccountKind, LedgerLine, Reason, TransferKind, make_transfer
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
