@@ -6,7 +6,7 @@ import io
 import logging
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -35,7 +35,7 @@ from sandbox_sim.testing.network_contract.peer import (
     Fault,
     Peer,
     numbered_sample,
-    personal,
+    personal_texts,
     sample,
     wrong_fields,
 )
@@ -47,7 +47,7 @@ TIMEOUT: Final = timedelta(seconds=10)
 # The age of an attempt in a status query; some networks decide nothing earlier.
 _LONG_AGO: Final = timedelta(days=1)
 # The outcomes with which the network has the request.
-TAKEN: Final = frozenset({Outcome.PENDING, Outcome.SUCCEEDED})
+ACCEPTED: Final = frozenset({Outcome.PENDING, Outcome.SUCCEEDED})
 
 
 class Disproved(AssertionError):
@@ -65,7 +65,7 @@ class NotProven(Exception):
 
 
 @dataclass
-class Told:
+class RecordedEvents:
     """The reports of the adapter while it was open.
 
     arrived: how many notifications were reported, saved or not. may_save: whether they are saved.
@@ -122,20 +122,20 @@ class BenchClock(VirtualClock):
 class Bench:
     """An open adapter and the other side.
 
-    seen: the texts that must not contain secrets or personal data: results, log records, output,
-    messages of exceptions, errors of the event loop.
-    sent: the requests that were submitted. taken: the references that the adapter reported as
-    accepted. counted: how many submits the other side had before.
+    texts: results, log records, output, messages of exceptions and errors of the event loop; they
+    must not contain secrets or personal data.
+    sent: the requests that were submitted. accepted: the references that the adapter reported as
+    accepted. earlier_submits: how many submits the other side had before.
     """
 
     peer: Peer
     network: Network
     environment: NetworkEnvironment
-    told: Told = field(default_factory=Told)
-    seen: list[str] = field(default_factory=list)
+    events: RecordedEvents = field(default_factory=RecordedEvents)
+    texts: list[str] = field(default_factory=list)
     sent: list[SubmitRequest] = field(default_factory=list)
-    taken: set[str] = field(default_factory=set)
-    counted: int = 0
+    accepted: set[str] = field(default_factory=set)
+    earlier_submits: int = 0
 
     @property
     def clock(self) -> BenchClock:
@@ -150,7 +150,7 @@ class Bench:
         if self.peer.tokens is not None:
             await self.submit(self.request(reference="first, for a token"))
 
-    async def ended(self, call: Awaitable[T], fault: Fault) -> T:
+    async def result_under_fault(self, call: Awaitable[T], fault: Fault) -> T:
         """The result of a call under a fault; if there is no answer, the clock ends the call."""
         if fault is not Fault.SILENCE:
             return await call
@@ -163,11 +163,11 @@ class Bench:
     @property
     def terms(self) -> Terms:
         """The terms of attempts at this network."""
-        can = self.network.capabilities
+        capabilities = self.network.capabilities
         return Terms(
-            always_sent=can.always_sent,
-            has_status=can.has_status,
-            repeats_within=can.repeats_within,
+            always_sent=capabilities.always_sent,
+            has_status=capabilities.has_status,
+            repeats_within=capabilities.repeats_within,
         )
 
     def request(self, operation: Operation | None = None, **fields: Any) -> SubmitRequest:
@@ -186,9 +186,9 @@ class Bench:
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         """Submit a request; a success at once must be declared in the capabilities."""
         self.sent.append(request)
-        result = await self._said("submit", self.network.submit(request))
-        if result.outcome in TAKEN:
-            self.taken.add(request.reference)
+        result = await self._call("submit", self.network.submit(request))
+        if result.outcome in ACCEPTED:
+            self.accepted.add(request.reference)
         require(
             result.outcome is not Outcome.SUCCEEDED or self.network.capabilities.succeeds_at_once,
             "a submit ends as succeeded, but must be pending; if the network decides in its "
@@ -206,13 +206,13 @@ class Bench:
             request.operation,
             submitted_at=self.clock.now() - age,
         )
-        return await self._said("status", self.network.status(query))
+        return await self._call("status", self.network.status(query))
 
     async def health(self) -> Health:
         """Check the health of the network."""
-        return await self._said("health", self.network.health())
+        return await self._call("health", self.network.health())
 
-    async def _said(self, name: str, call: Awaitable[T]) -> T:
+    async def _call(self, name: str, call: Awaitable[T]) -> T:
         """The result of a call, which is also stored. Raises `Disproved` for an exception."""
         try:
             result = await call
@@ -220,7 +220,7 @@ class Bench:
             raise
         except Exception as error:
             raise Disproved(f"{name} raises {type(error).__name__}, but must return") from error
-        self.seen.append(repr(result))
+        self.texts.append(repr(result))
         return result
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
@@ -232,11 +232,11 @@ class Bench:
         try:
             found = self.network.parse(raw)
         except UnreadableNotification as error:
-            self.seen.append(str(error))
+            self.texts.append(str(error))
             raise
         except Exception as error:
             raise Disproved(f"parse raises {type(error).__name__}") from error
-        self.seen.append(repr(found))
+        self.texts.append(repr(found))
         return found
 
     def arrived(self, request: SubmitRequest) -> int:
@@ -244,21 +244,21 @@ class Bench:
         return sum(each.reference == request.reference for each in self.peer.submits)
 
 
-class _KeptLog(logging.Handler):
+class _LogCapture(logging.Handler):
     """Stores each log record as text, with its traceback."""
 
-    def __init__(self, seen: list[str]) -> None:
+    def __init__(self, texts: list[str]) -> None:
         super().__init__(logging.DEBUG)
-        self._seen = seen
+        self._texts = texts
         self.setFormatter(logging.Formatter("%(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Store the text of the record."""
-        self._seen.append(self.format(record))
+        self._texts.append(self.format(record))
 
 
 @asynccontextmanager
-async def opened(peer: Peer, address: Address = Address.SERVING) -> AsyncIterator[Bench]:
+async def open_bench(peer: Peer, address: Address = Address.SERVING) -> AsyncIterator[Bench]:
     """Open the adapter for the duration of the context.
 
     At the end it raises `Disproved` if a task is left, if anything else arrived than the submits of
@@ -266,13 +266,13 @@ async def opened(peer: Peer, address: Address = Address.SERVING) -> AsyncIterato
     """
     environment = NetworkEnvironment("testnet", BenchClock(), RandomIds(seed=1), TIMEOUT)
     bench = Bench(peer, peer.network(environment, address), environment)
-    bench.counted = len(peer.submits)
+    bench.earlier_submits = len(peer.submits)
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(lambda _loop, context: bench.seen.append(f"unhandled {context}"))
+    loop.set_exception_handler(lambda _loop, context: bench.texts.append(f"unhandled {context}"))
     before = asyncio.all_tasks()
     try:
-        with _overheard(bench.seen):
-            await bench.network.open(bench.told)
+        with _captured_output(bench.texts):
+            await bench.network.open(bench.events)
             try:
                 yield bench
             finally:
@@ -285,9 +285,9 @@ async def opened(peer: Peer, address: Address = Address.SERVING) -> AsyncIterato
 
 
 @contextlib.contextmanager
-def _overheard(seen: list[str]) -> Iterator[None]:
+def _captured_output(texts: list[str]) -> Iterator[None]:
     """Store log records and output; the output is printed at the end."""
-    handler, root, printed = _KeptLog(seen), logging.getLogger(), io.StringIO()
+    handler, root, printed = _LogCapture(texts), logging.getLogger(), io.StringIO()
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
@@ -297,7 +297,7 @@ def _overheard(seen: list[str]) -> Iterator[None]:
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
-        seen.append(printed.getvalue())
+        texts.append(printed.getvalue())
         sys.stdout.write(printed.getvalue())
 
 
@@ -317,9 +317,9 @@ async def _check_tasks(bench: Bench, before: set["asyncio.Task[Any]"]) -> None:
 
 def _check_submits(bench: Bench) -> None:
     """Raise `Disproved` unless the submits that arrived are the ones that were sent."""
-    came = bench.peer.submits[bench.counted :]
+    arrived = bench.peer.submits[bench.earlier_submits :]
     sent = {request.reference: request for request in bench.sent}
-    for submitted in came:
+    for submitted in arrived:
         request = sent.get(submitted.reference)
         if request is None:
             raise Disproved(f"a submit arrived that was not sent: {submitted}")
@@ -327,12 +327,12 @@ def _check_submits(bench: Bench) -> None:
         require(
             not wrong, f"a submit of {request.operation} arrives with a wrong {wrong}: {submitted}"
         )
-    often = Counter(submitted.reference for submitted in came)
+    arrivals = Counter(submitted.reference for submitted in arrived)
     calls = Counter(request.reference for request in bench.sent)
-    for reference, times in often.items():
-        asked = calls[reference]
-        require(times <= asked, f"{asked} submits of one reference arrive {times} times")
-    missing = bench.taken - often.keys()
+    for reference, times in arrivals.items():
+        sent_times = calls[reference]
+        require(times <= sent_times, f"{sent_times} submits of one reference arrive {times} times")
+    missing = bench.accepted - arrivals.keys()
     require(not missing, f"requests that never arrived are accepted: {sorted(missing)}")
 
 
@@ -341,18 +341,17 @@ def _check_texts(bench: Bench) -> None:
 
     Exchanges may contain personal data, because they show what was sent over the wire.
     """
-    told = bench.told
+    events = bench.events
     secrets = (*bench.peer.secrets, CANARY_CARD)
-    _check_unseen(secrets, map(repr, told.exchanges), "a secret")
-    texts = [*bench.seen, repr(bench.network), str(bench.network), repr(told.notifications)]
-    _check_unseen(secrets, texts, "a secret")
-    customers = {text for request in bench.sent for text in personal(request)}
-    _check_unseen(customers, texts, "a customer")
+    _require_hidden(secrets, map(repr, events.exchanges), "a secret")
+    texts = [*bench.texts, repr(bench.network), str(bench.network), repr(events.notifications)]
+    _require_hidden(secrets, texts, "a secret")
+    customers = {text for request in bench.sent for text in personal_texts(request)}
+    _require_hidden(customers, texts, "a customer")
 
 
-def _check_unseen(hidden: Iterable[str], texts: Iterable[str], what: str) -> None:
-    hidden = tuple(hidden)
+def _require_hidden(forbidden: Collection[str], texts: Iterable[str], what: str) -> None:
     for text in texts:
-        for each in hidden:
+        for each in forbidden:
             if each in text:
                 raise Disproved(f"{what} is visible: {text.replace(each, '***')[:200]!r}…")
