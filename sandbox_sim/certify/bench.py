@@ -54,9 +54,9 @@ def free_port() -> Iterator[int]:
 
     It is below the ports of clients. Its UDP port is held, so that runs beside this one skip it.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         while True:
-            udp = held.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+            udp = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
             address = ("127.0.0.1", _FIRST_PORT + int(RandomIds().record_id(), 16) % _PORTS)
             with suppress(OSError):
                 udp.bind(address)
@@ -81,15 +81,15 @@ def open_bench(
     in memory, which is faster, where not. cases: how many may run behind it. port: in place of that
     of certify.toml; 0 takes a free one. front: the one whose gateway it is behind.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         store = "memory:"
         if restarts:
-            folder = held.enter_context(TemporaryDirectory(prefix="sandbox-sim-certify-"))
+            folder = stack.enter_context(TemporaryDirectory(prefix="sandbox-sim-certify-"))
             store = f"sqlite:{folder}/certify.db"
         values = dict(configuration.gateway_settings(store, cases))
         if port is not None:
             values["port"] = port
-        values["port"] = values["port"] or held.enter_context(free_port())
+        values["port"] = values["port"] or stack.enter_context(free_port())
         settings = settings_from({**values, "quiet": True}, f"[gateway] of {configuration.file}")
         url = f"{settings.scheme}://{client_host(settings.host, settings.port)}"
         if front is None:

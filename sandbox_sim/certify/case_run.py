@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.callbacks.bodies import compose, sign
 from sandbox_sim.certify.application import (
-    RESTART,
+    RESTART_TIMEOUT,
     Application,
     ApplicationDisconnects,
     ApplicationHangs,
@@ -24,8 +24,8 @@ from sandbox_sim.certify.application import (
     send,
 )
 from sandbox_sim.certify.bench import CertifyBench
-from sandbox_sim.certify.cases import CaseStep, CertifyCase, Placed, Posted, State
-from sandbox_sim.certify.files import in_words
+from sandbox_sim.certify.cases import CaseStep, CertifyCase, PlacedOrder, PostedCallback, State
+from sandbox_sim.certify.files import format_duration
 from sandbox_sim.certify.verdicts import CaseTimeline, CaseVerdict, Result
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.callbacks import SIGNATURE_HEADER
@@ -39,7 +39,7 @@ T = TypeVar("T")
 _ANOTHER_KEY: Final = "the key of somebody else"
 
 
-class Forged(NamedTuple):
+class CallbackRequest(NamedTuple):
     """A callback to post."""
 
     url: str
@@ -47,7 +47,9 @@ class Forged(NamedTuple):
     body: bytes
 
 
-def forge(posted: Posted, about: "Transaction", bench: CertifyBench, at: datetime) -> Forged:
+def forge(
+    posted: PostedCallback, about: "Transaction", bench: CertifyBench, at: datetime
+) -> CallbackRequest:
     """The callback about a transaction, with the profile and key of this gateway."""
     client = bench.settings.credentials[0].client()
     callbacks = bench.settings.behaviour().callbacks
@@ -67,11 +69,11 @@ def forge(posted: Posted, about: "Transaction", bench: CertifyBench, at: datetim
     headers = {"Content-Type": "application/json", "User-Agent": "sandbox-sim-certify"}
     if signature is not None:
         headers[SIGNATURE_HEADER] = signature
-    return Forged(about.callback_url, headers, body)
+    return CallbackRequest(about.callback_url, headers, body)
 
 
 def _record(
-    about: "Transaction", service_id: int, at: datetime, posted: Posted
+    about: "Transaction", service_id: int, at: datetime, posted: PostedCallback
 ) -> TransactionRecord:
     changes = posted.changes
     payment = Payment(
@@ -103,32 +105,32 @@ _PAYOUT: Final = "payout"
 _UNPAID: Final = frozenset({"001", "003"})
 
 
-class Unmet(Exception):
-    """What must hold does not hold; the text says what came instead."""
+class ExpectationFailed(Exception):
+    """A step states what must hold, and it does not hold; the text says what holds instead."""
 
 
-class OutOfTime(Exception):
-    """The limit of the run is used up."""
+class TimeLimitReached(Exception):
+    """The run has reached its time limit."""
 
 
 class CaseRun:
-    """One case on its way. until: when the run must end, in the time of the application."""
+    """One run of a case. deadline: when the run must end, in the time of the application."""
 
     def __init__(
-        self, bench: CertifyBench, application: Application, case: CertifyCase, until: float
+        self, bench: CertifyBench, application: Application, case: CertifyCase, deadline: float
     ) -> None:
         self._bench = bench
         self._gateway = bench.gateway
-        self._own = bench.terms.application
+        self._settings = bench.terms.application
         self._application = application
         self._case = case
-        self._until = until
+        self._deadline = deadline
         self._time = application.time
         self._timeline = CaseTimeline(bench.gateway, self._time)
-        self._acted = self._time.monotonic()
+        self._last_action_at = self._time.monotonic()
         self._orders: dict[str, str | None] = {}
         self._refusals: dict[str, str] = {}
-        self._placed: dict[str, Placed] = {}
+        self._placed: dict[str, PlacedOrder] = {}
         self._states: dict[str, State] = {}
         self._actions: Mapping[str, Callable[[Any], object]] = {
             "order": self._place,
@@ -136,15 +138,15 @@ class CaseRun:
             "fault": lambda fault: self._gateway.fault(**fault),
             "end_faults": lambda _: self._gateway.clear_faults(),
             "advance": self._advance,
-            "post": self._post,
+            "post": self._post_own_callback,
             "replay": self._replay,
             "restart": self._restart,
             "wait_polls": self._wait_for_polls,
             "waits": self._check_pause,
         }
-        self._on_orders: Mapping[str, Callable[[str, Any], None]] = {
-            "becomes": self._becomes,
-            "stays": self._stays,
+        self._order_steps: Mapping[str, Callable[[str, Any], None]] = {
+            "becomes": self._check_becomes,
+            "stays": self._check_stays,
             "charges": self._check_charges,
             "receipts": self._check_receipts,
             "agrees": self._check_books,
@@ -159,8 +161,8 @@ class CaseRun:
         verdict, reason, place = CaseVerdict.PASSED, "", 0
         try:
             for place, step in enumerate(self._case.steps, 1):  # noqa: B007 -- for the reason
-                self._take(step)
-        except Unmet as error:
+                self._run_step(step)
+        except ExpectationFailed as error:
             verdict, reason = CaseVerdict.FAILED, str(error)
         except ApplicationHangs as error:
             verdict, reason = CaseVerdict.FAILED, f"the application hangs: {error}"
@@ -169,107 +171,107 @@ class CaseRun:
             control = self._case.control
             verdict = CaseVerdict.INCONCLUSIVE if control else CaseVerdict.FAILED
             reason = str(error)
-        except OutOfTime:
-            limit = in_words(self._bench.terms.limit)
+        except TimeLimitReached:
+            limit = format_duration(self._bench.terms.limit)
             verdict, reason = CaseVerdict.INCONCLUSIVE, f"the limit of the run, {limit}, is used up"
         except (ApplicationUnreachable, OSError, ValueError, TypeError) as error:
             verdict, reason = CaseVerdict.INCONCLUSIVE, f"step {place}: {error}"
-        self._timeline.look()
+        self._timeline.update()
         return Result(
             self._case, verdict, reason, self._timeline.elapsed, tuple(self._timeline.events)
         )
 
-    def _take(self, step: CaseStep) -> None:
+    def _run_step(self, step: CaseStep) -> None:
         value = getattr(step, step.verb)
         if step.verb in self._actions:
             self._actions[step.verb](value)
-            self._acted = self._time.monotonic()
+            self._last_action_at = self._time.monotonic()
         else:
-            self._on_orders[step.verb](step.of, value)
+            self._order_steps[step.verb](step.of, value)
 
-    def _place(self, order: Placed) -> None:
+    def _place(self, order: PlacedOrder) -> None:
         by_card = ", by card" if order.pay_by == "card" else ""
         named = f"order {order.name!r}: {order.phone}, {order.amount}{by_card}"
         self._timeline.note("certify", "application", named)
         reference = f"CERTIFY-{RandomIds().record_id()[-10:]}"
-        within = self._own.places_within
+        within = self._settings.order_timeout
         self._placed[order.name] = order
         self._orders[order.name] = None
         try:
-            number = self._meanwhile(partial(self._application.place, order, reference, within))
+            number = self._run_watched(partial(self._application.place, order, reference, within))
         except OrderRefused as error:
             self._refusals[order.name] = f" (HTTP {error.status})" if error.status else ""
-            told = ": ".join(filter(None, ("no order was made", str(error))))
-            self._timeline.note("application", "certify", told)
+            text = ": ".join(filter(None, ("no order was made", str(error))))
+            self._timeline.note("application", "certify", text)
         else:
             self._orders[order.name] = number
             self._timeline.note("application", "certify", f"its number is {number}")
 
     def _refund(self, name: str, _: bool) -> None:
-        self._timeline.note("certify", "application", f"refund of {_named(name)}")
+        self._timeline.note("certify", "application", f"refund of {_order_words(name)}")
         number = self._orders[name]
         if number is None:
-            raise Unmet(f"{self._told(name)}, and must be paid")
-        self._meanwhile(partial(self._application.refund, number, self._own.places_within))
-        self._acted = self._time.monotonic()
+            raise ExpectationFailed(f"{self._describe_order(name)}, and must be paid")
+        self._run_watched(partial(self._application.refund, number, self._settings.order_timeout))
+        self._last_action_at = self._time.monotonic()
 
     def _visit_card_page(self, name: str, choice: str) -> None:
         """Do what the customer does there; afterwards the browser is at the landing page."""
         about = self._payment(name)
         (_, request), *_ = self._timeline.requests(_CARD)[::-1]
         page = CardPageVisit(
-            request, self._gateway.url, self._bench.settings, self._own.places_within
+            request, self._gateway.url, self._bench.settings, self._settings.order_timeout
         )
         self._timeline.note("certify", "gateway", f"card page of {about.transaction_id}: {choice}")
-        self._meanwhile(partial(page.do, choice))
+        self._run_watched(partial(page.choose, choice))
         if choice in {"pay", "return"}:
             self._timeline.note("certify", "application", "the browser comes to the landing page")
-            answer = self._meanwhile(page.land)
+            answer = self._run_watched(page.open_landing_page)
             self._timeline.note("application", "certify", f"HTTP {answer.status}")
-        self._acted = self._time.monotonic()
+        self._last_action_at = self._time.monotonic()
 
     def _advance(self, by: timedelta) -> None:
-        self._timeline.note("certify", "gateway", f"the clock moves by {in_words(by)}")
-        self._meanwhile(partial(self._gateway.advance, seconds=by.total_seconds()))
+        self._timeline.note("certify", "gateway", f"the clock moves by {format_duration(by)}")
+        self._run_watched(partial(self._gateway.advance, seconds=by.total_seconds()))
 
-    def _post(self, posted: Posted) -> None:
+    def _post_own_callback(self, posted: PostedCallback) -> None:
         about = self._payment(posted.of)
         forged = forge(posted, about, self._bench, self._gateway.now)
         changed = "".join(f", {name} {value}" for name, value in posted.changes.items())
-        told = f"POST callback, status {posted.status}, signature {posted.signature}{changed}"
-        self._deliver(told, forged)
+        text = f"POST callback, status {posted.status}, signature {posted.signature}{changed}"
+        self._post_callback(text, forged)
 
     def _replay(self, name: str) -> None:
         about = self._payment(name)
         callbacks = self._gateway.callbacks.where(transaction_id=about.transaction_id)
         if not callbacks:
-            raise ValueError(f"replay: there is no callback of {_named(name)} yet")
+            raise ValueError(f"replay: there is no callback of {_order_words(name)} yet")
         first = callbacks[0]
-        again = Forged(first.url, first.headers, first.content)
-        self._deliver(f"POST callback of {name!r} once more", again)
+        again = CallbackRequest(first.url, first.headers, first.content)
+        self._post_callback(f"POST callback of {name!r} once more", again)
 
-    def _deliver(self, told: str, callback: Forged) -> None:
+    def _post_callback(self, text: str, callback: CallbackRequest) -> None:
         routes = self._bench.settings.callback_routes()
         url = routes.target(callback.url)
         headers = {**routes.headers_to(url), **callback.headers}
-        self._timeline.note("certify", "application", told)
+        self._timeline.note("certify", "application", text)
         within = timedelta(seconds=self._bench.settings.callback_timeout_s)
         try:
-            answer = self._meanwhile(partial(send, "POST", url, callback.body, headers, within))
+            answer = self._run_watched(partial(send, "POST", url, callback.body, headers, within))
         except ApplicationDisconnects as error:
-            came = str(error)  # the state of the order decides, as after an HTTP 500
+            result = str(error)  # the state of the order decides, as after an HTTP 500
         else:
-            came = f"HTTP {answer.status}"
-        self._timeline.note("application", "certify", came)
+            result = f"HTTP {answer.status}"
+        self._timeline.note("application", "certify", result)
 
     def _restart(self, what: str) -> None:
         self._timeline.note("certify", "gateway" if what == "gateway" else "application", "restart")
         if what == "application":
-            self._meanwhile(self._application.restart)
-            if not self._wait(self._is_up, RESTART):
+            self._run_watched(self._application.restart)
+            if not self._wait(self._is_up, RESTART_TIMEOUT):
                 raise ApplicationUnreachable("restart: it cannot be reached afterwards")
             return
-        self._timeline.look()
+        self._timeline.update()
         self._bench.stop()
         self._bench.start()
 
@@ -286,52 +288,56 @@ class CaseRun:
     def _wait_for_polls(self, count: int) -> None:
         """Wait until the application has asked so often, or would have."""
         before = self._polls()
-        self._wait(lambda: self._polls() - before >= count, count * self._own.polls_every)
-        self._acted = self._time.monotonic()
-        self._settle()
+        self._wait(lambda: self._polls() - before >= count, count * self._settings.polls_every)
+        self._last_action_at = self._time.monotonic()
+        self._wait_for_reaction()
 
-    def _settle(self) -> None:
+    def _wait_for_reaction(self) -> None:
         """Wait until the application has had the time to apply what happened last."""
-        since = timedelta(seconds=self._time.monotonic() - self._acted)
-        left = self._own.reacts_within - since
-        self._wait(lambda: False, left, every=left.total_seconds())
+        since = timedelta(seconds=self._time.monotonic() - self._last_action_at)
+        remaining = self._settings.reacts_within - since
+        self._wait(lambda: False, remaining, every=remaining.total_seconds())
 
-    def _becomes(self, name: str, wanted: Sequence[State]) -> None:
-        within = self._own.reacts_within + 2 * self._own.polls_every
-        after = f" after {in_words(within)}"
+    def _check_becomes(self, name: str, wanted: Sequence[State]) -> None:
+        within = self._settings.reacts_within + 2 * self._settings.polls_every
+        after = f" after {format_duration(within)}"
         if self._orders[name] is None:
             within, after = timedelta(), ""  # it changes no more
         if not self._wait(lambda: self._state(name) in wanted, within):
             wish = " or ".join(wanted)
-            raise Unmet(f"{self._told(name)}{after}, and must become {wish}{self._hint(name)}")
+            raise ExpectationFailed(
+                f"{self._describe_order(name)}{after}, and must become {wish}{self._hint(name)}"
+            )
 
-    def _stays(self, name: str, wanted: Sequence[State]) -> None:
+    def _check_stays(self, name: str, wanted: Sequence[State]) -> None:
         """The order keeps its state while the application asks once more and applies the answer."""
 
         def check() -> None:
             if self._state(name) not in wanted:
-                raise Unmet(f"{self._told(name)}, and must be {' or '.join(wanted)}")
+                raise ExpectationFailed(
+                    f"{self._describe_order(name)}, and must be {' or '.join(wanted)}"
+                )
 
         check()
         if self._states[name] == "pending":
             self._wait_for_polls(1)
-        self._settle()
+        self._wait_for_reaction()
         check()
 
     def _check_charges(self, name: str, wanted: int) -> None:
         charges = self._charges(name)
         if len(charges) != wanted:
             ids = ", ".join(each.transaction_id for each in charges) or "no payment"
-            raise Unmet(
+            raise ExpectationFailed(
                 f"the customer is charged {_times(len(charges))} ({ids}), "
                 f"and must be charged {_times(wanted)}"
             )
 
     def _check_refunds(self, name: str, wanted: int) -> None:
-        payouts = self._sent(_PAYOUT, self._placed[name].phone)
+        payouts = self._transactions(_PAYOUT, self._placed[name].phone)
         found = [each for each in payouts if each.status not in _UNPAID]
         if len(found) != wanted:
-            raise Unmet(
+            raise ExpectationFailed(
                 f"the customer gets the money back {_times(len(found))}, "
                 f"and must get it {_times(wanted)}"
             )
@@ -341,14 +347,16 @@ class CaseRun:
         has_paid = any(each.status == "000" for each in self._charges(name))
         if (state == "paid") is not has_paid:
             truth = "paid" if has_paid else "not paid"
-            raise Unmet(f"{_named(name)} is {state}, and at the gateway it is {truth}")
+            raise ExpectationFailed(
+                f"{_order_words(name)} is {state}, and at the gateway it is {truth}"
+            )
 
     def _check_receipts(self, name: str, wanted: int) -> None:
         number = self._orders[name]
-        if self._own.receipts is None or number is None:
+        if self._settings.receipts is None or number is None:
             return
 
-        self._settle()
+        self._wait_for_reaction()
         counted = self._application.receipts(number)
         found = (
             len(self._gateway.sms.where(to=self._placed[name].phone))
@@ -356,10 +364,12 @@ class CaseRun:
             else counted
         )
         if found != wanted:
-            raise Unmet(f"{_times(found)} a receipt was sent, and it must be {_times(wanted)}")
+            raise ExpectationFailed(
+                f"{_times(found)} a receipt was sent, and it must be {_times(wanted)}"
+            )
 
     def _check_pause(self, wanted: timedelta) -> None:
-        """The payment after the one that was refused came as much later, if one came."""
+        """Require this pause between the refused payment and the next one, if there is one."""
         sent = self._timeline.requests(_COLLECT)
         refused = next((at for at, each in sent if each.http_status == 429), None)
         if refused is None:
@@ -368,10 +378,12 @@ class CaseRun:
         def pauses() -> Sequence[timedelta]:
             return [at - refused for at, _ in self._timeline.requests(_COLLECT) if at > refused]
 
-        self._wait(lambda: bool(pauses()), self._own.gives_up_after)
+        self._wait(lambda: bool(pauses()), self._settings.gives_up_after)
         if pauses() and pauses()[0] < wanted - timedelta(seconds=2 * _TICK_S):
-            came, asked = in_words(pauses()[0]), in_words(wanted)
-            raise Unmet(f"it sent again after {came}, and Retry-After asks for {asked}")
+            result, asked = format_duration(pauses()[0]), format_duration(wanted)
+            raise ExpectationFailed(
+                f"it sent again after {result}, and Retry-After asks for {asked}"
+            )
 
     def _state(self, name: str) -> State:
         """The state of an order, which goes into the timeline where it has changed."""
@@ -379,30 +391,32 @@ class CaseRun:
         state: State = "failed" if number is None else self._application.state(number)
         if self._states.get(name) != state:
             self._states[name] = state
-            self._timeline.look()
-            self._timeline.note("application", "application", f"{_named(name)} is {state}")
+            self._timeline.update()
+            self._timeline.note("application", "application", f"{_order_words(name)} is {state}")
         return state
 
-    def _told(self, name: str) -> str:
+    def _describe_order(self, name: str) -> str:
         """The state of an order, as a sentence."""
         if self._orders[name] is None:
             answer = self._refusals[name]
-            return f"{_named(name)} was refused by the application{answer}, so it has failed"
-        return f"{_named(name)} is {self._states[name]}"
+            return f"{_order_words(name)} was refused by the application{answer}, so it has failed"
+        return f"{_order_words(name)} is {self._states[name]}"
 
     def _payments(self, name: str) -> "Sequence[Transaction]":
         placed = self._placed[name]
         if placed.pay_by == "card":
             return self._gateway.transactions.where(operation=_CARD)
-        return self._sent(_COLLECT, placed.phone)
+        return self._transactions(_COLLECT, placed.phone)
 
-    def _sent(self, operation: str, phone: str) -> "Sequence[Transaction]":
+    def _transactions(self, operation: str, phone: str) -> "Sequence[Transaction]":
         return self._gateway.transactions.where(operation=operation, customer_number=phone)
 
     def _payment(self, name: str) -> "Transaction":
         found = self._payments(name)
         if not found:
-            raise Unmet(f"no payment of {_named(name)} reached the gateway{self._hint(name)}")
+            raise ExpectationFailed(
+                f"no payment of {_order_words(name)} reached the gateway{self._hint(name)}"
+            )
         return found[-1]
 
     def _charges(self, name: str) -> "Sequence[Transaction]":
@@ -415,42 +429,46 @@ class CaseRun:
         return sum(each.transaction_id in own for _, each in self._timeline.requests("status"))
 
     def _hint(self, name: str) -> str:
-        """What may explain that an order does not get on, for the end of a sentence."""
+        """Why an order may stay as it is, for the end of a sentence; empty if it is not known."""
         requests = self._gateway.requests
         if any(each.operation in {_COLLECT, _CARD} for each in requests):
             return ""
         if requests:
             return f"; its last request got {requests[-1].response_code}: {requests[-1].why}"
+        service_id, url = self._settings.service_id, self._bench.gateway_url
         return (
-            f"; no request for service {self._own.service_id} came to {self._bench.gateway_url}: "
+            f"; no request for service {service_id} came to {url}: "
             "are these the service_id and the base URL that it uses?"
         )
 
-    def _meanwhile(self, work: Callable[[], T]) -> T:
+    def _run_watched(self, work: Callable[[], T]) -> T:
         """Run this in a thread, and note what happens meanwhile."""
         with ThreadPoolExecutor(1) as pool:
             result = pool.submit(work)
             while not result.done():
                 self._time.wait(_TICK_S, result)
-                self._timeline.look()
-        self._timeline.look()
+                self._timeline.update()
+        self._timeline.update()
         return result.result()
 
-    def _wait(self, ended: Callable[[], bool], within: timedelta, every: float = _TICK_S) -> bool:
-        """Wait in the time of the application; whether it ended. Raises `OutOfTime`."""
-        until = self._time.monotonic() + within.total_seconds()
-        while not ended():
+    def _wait(self, is_done: Callable[[], bool], within: timedelta, every: float = _TICK_S) -> bool:
+        """Wait until `is_done` or `within` has passed; return whether it is done.
+
+        The time is that of the application. Raises `TimeLimitReached`.
+        """
+        deadline = self._time.monotonic() + within.total_seconds()
+        while not is_done():
             now = self._time.monotonic()
-            if now >= until:
+            if now >= deadline:
                 return False
-            if now >= self._until:
-                raise OutOfTime
-            self._time.wait(min(every, until - now))
-            self._timeline.look()
+            if now >= self._deadline:
+                raise TimeLimitReached
+            self._time.wait(min(every, deadline - now))
+            self._timeline.update()
         return True
 
 
-def _named(order: str) -> str:
+def _order_words(order: str) -> str:
     return "the order" if order == "order" else f"the order {order!r}"
 
 

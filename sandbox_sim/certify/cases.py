@@ -17,10 +17,10 @@ from sandbox_sim.values.redaction import suggestion
 State = Literal["paid", "failed", "pending", "cancelled"]
 STATES: Final[tuple[State, ...]] = get_args(State)
 # The fields of a payment that a forged callback may have differently.
-Changed = Literal["amount", "transaction_id"]
-OURS: Final = Path(__file__).parent / "cases"
+ChangeableField = Literal["amount", "transaction_id"]
+BUILT_IN: Final = Path(__file__).parent / "cases"
 PAYER: Final = "0244000001"
-_ABOUT_AN_ORDER: Final = frozenset(
+_ORDER_VERBS: Final = frozenset(
     {
         *("card", "refund", "becomes", "stays", "charges", "refunds", "receipts", "agrees"),
         "waits",
@@ -28,7 +28,7 @@ _ABOUT_AN_ORDER: Final = frozenset(
 )
 
 
-class Placed(Table):
+class PlacedOrder(Table):
     """An order that the application is asked to place. name: what other steps call it."""
 
     name: str = "order"
@@ -38,7 +38,7 @@ class Placed(Table):
     pay_by: Literal["mobile_money", "card"] = "mobile_money"
 
 
-class Posted(Table):
+class PostedCallback(Table):
     """A callback that certify posts itself to the address that the application gave.
 
     signature: right, or none, or of another key, or of the unchanged body. changes: fields of the
@@ -48,7 +48,7 @@ class Posted(Table):
     of: str = "order"
     status: Literal["000", "001", "002", "003"] = "000"
     signature: Literal["right", "none", "wrong", "unchanged"] = "right"
-    changes: dict[Changed, str] = Field({})
+    changes: dict[ChangeableField, str] = Field({})
 
 
 class CaseStep(Table):
@@ -59,14 +59,14 @@ class CaseStep(Table):
     """
 
     of: str = "order"
-    order: Placed | None = None
+    order: PlacedOrder | None = None
     card: Literal["open", "pay", "fail", "cancel", "return"] | None = None
     refund: Literal[True] | None = None
     override: dict[str, Any] | None = None
     fault: dict[str, Any] | None = None
     end_faults: Literal[True] | None = None
     advance: Duration | None = None
-    post: Posted | None = None
+    post: PostedCallback | None = None
     replay: str | None = None
     restart: Literal["gateway", "application"] | None = None
     wait_polls: int | None = Field(None, ge=1, le=20)
@@ -80,17 +80,17 @@ class CaseStep(Table):
 
     @field_validator("becomes", "stays", mode="before")
     @classmethod
-    def _one_or_more(cls, value: object) -> object:
+    def _as_tuple(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _has_one_verb(self) -> Self:
+    def _check_verb(self) -> Self:
         verbs = self.model_fields_set - {"of"}
         if len(verbs) != 1:
             found = " and ".join(sorted(verbs)) or "nothing"
             raise ValueError(f"must have exactly one verb, and has {found}")
-        if "of" in self.model_fields_set and not verbs & _ABOUT_AN_ORDER:
-            raise ValueError(f"of goes with {', '.join(sorted(_ABOUT_AN_ORDER))} only")
+        if "of" in self.model_fields_set and not verbs & _ORDER_VERBS:
+            raise ValueError(f"of goes with {', '.join(sorted(_ORDER_VERBS))} only")
         return self
 
     @property
@@ -100,11 +100,11 @@ class CaseStep(Table):
         return verb
 
     @property
-    def named(self) -> str | None:
+    def required_order(self) -> str | None:
         """The order that must have been placed before; None where the step is about no order."""
         if self.post is not None:
             return self.post.of
-        return self.replay or (self.of if self.verb in _ABOUT_AN_ORDER else None)
+        return self.replay or (self.of if self.verb in _ORDER_VERBS else None)
 
 
 class CertifyCase(Table):
@@ -124,15 +124,17 @@ class CertifyCase(Table):
     steps: tuple[CaseStep, ...]
 
     @model_validator(mode="after")
-    def _orders_are_known(self) -> Self:
+    def _check_orders(self) -> Self:
         if not self.steps:
             raise ValueError("steps: must have at least one step")
-        orders: list[Placed] = []
+        orders: list[PlacedOrder] = []
         for number, step in enumerate(self.steps):
             if step.order is not None:
                 orders.append(step.order)
-            elif step.named not in {None, *(each.name for each in orders)}:
-                raise ValueError(f"steps.{number}: no order {step.named!r} was placed before")
+            elif step.required_order not in {None, *(each.name for each in orders)}:
+                raise ValueError(
+                    f"steps.{number}: no order {step.required_order!r} was placed before"
+                )
         for what in ("name", "phone"):
             if len({getattr(each, what) for each in orders}) < len(orders):
                 raise ValueError(f"steps: each order needs a {what} of its own")
@@ -145,7 +147,7 @@ class CertifyCase(Table):
         return self
 
     @property
-    def orders(self) -> Sequence[Placed]:
+    def orders(self) -> Sequence[PlacedOrder]:
         """The orders that are placed."""
         return [step.order for step in self.steps if step.order is not None]
 
@@ -171,7 +173,7 @@ def load(folders: Sequence[Path] = ()) -> Sequence[CertifyCase]:
     """
     found: dict[str, CertifyCase] = {}
     problems: list[str] = []
-    for folder in (OURS, *folders):
+    for folder in (BUILT_IN, *folders):
         files = sorted(folder.glob("*.toml"))
         if not files:
             problems.append(f"{folder}: has no case, a file that ends in .toml")
@@ -187,7 +189,7 @@ def load(folders: Sequence[Path] = ()) -> Sequence[CertifyCase]:
     return sorted(found.values(), key=lambda case: not case.control)
 
 
-def chosen(cases: Sequence[CertifyCase], names: Sequence[str]) -> Sequence[CertifyCase]:
+def select(cases: Sequence[CertifyCase], names: Sequence[str]) -> Sequence[CertifyCase]:
     """The controls and the cases of these names; all where there are no names.
 
     Raises `FileError` for a name that no case has.

@@ -27,7 +27,7 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def duration(value: object) -> timedelta:
+def parse_duration(value: object) -> timedelta:
     """A duration of a file, such as `10m`. Raises `ValueError`."""
     if isinstance(value, timedelta):
         return value
@@ -37,10 +37,10 @@ def duration(value: object) -> timedelta:
     return timedelta(**{_UNITS[match[2]]: float(match[1])})
 
 
-Duration = Annotated[timedelta, BeforeValidator(duration)]
+Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 
 
-def in_words(time: timedelta) -> str:
+def format_duration(time: timedelta) -> str:
     """A duration as a file has it, such as 1.5s or 10m."""
     seconds = time.total_seconds()
     for unit, size in (("h", 3600), ("m", 60)):

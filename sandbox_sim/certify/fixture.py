@@ -11,12 +11,12 @@ from sandbox_sim.certify import reports
 from sandbox_sim.certify.application import (
     ApplicationTime,
     ApplicationUnreachable,
-    MachineTime,
     OrderRefused,
     OrderUnreadable,
+    RealTime,
 )
 from sandbox_sim.certify.bench import CertifyBench
-from sandbox_sim.certify.cases import STATES, CertifyCase, Placed, State, chosen, load
+from sandbox_sim.certify.cases import STATES, CertifyCase, PlacedOrder, State, load, select
 from sandbox_sim.certify.configuration import CertifyTerms
 from sandbox_sim.certify.files import FileError, parse
 from sandbox_sim.certify.runner import run
@@ -53,10 +53,10 @@ class ApplicationFunctions(NamedTuple):
     receipts_of: Callable[[str], int] | Literal["sms"] | None = None
     words: Mapping[str, State] = MappingProxyType({})
     cards: bool = False
-    time: ApplicationTime = MachineTime()
+    time: ApplicationTime = RealTime()
 
-    def lacks(self, case: CertifyCase) -> str | None:
-        """Why a case cannot be tried with it; None where it can."""
+    def why_not_applicable(self, case: CertifyCase) -> str | None:
+        """Why a case cannot be run with it; None if it can."""
         if case.sms and self.receipts_of != "sms":
             return 'certify(…) was called without receipts_of="sms"'
         if case.restarts("application") and self.restart_application is None:
@@ -67,10 +67,10 @@ class ApplicationFunctions(NamedTuple):
             return "certify(…) was called without refund_order"
         return None
 
-    def place(self, order: Placed, reference: str, within: timedelta) -> str:
+    def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
         """Place an order. within: not held; `place_order` has to return by itself."""
         wanted = CertifyOrder(order.phone, order.network, order.amount, order.pay_by, reference)
-        number = _called("place_order", self.place_order, wanted)
+        number = _call("place_order", self.place_order, wanted)
         if number is None:
             raise OrderRefused
         return str(number)
@@ -78,11 +78,11 @@ class ApplicationFunctions(NamedTuple):
     def refund(self, order: str, within: timedelta) -> None:
         """Give the money of a paid order back."""
         if self.refund_order is not None:
-            _called("refund_order", self.refund_order, order)
+            _call("refund_order", self.refund_order, order)
 
     def state(self, order: str) -> State:
         """The state of an order."""
-        word = _called("state_of", self.state_of, order)
+        word = _call("state_of", self.state_of, order)
         state: State | None = self.words.get(word, word if word in STATES else None)
         if state is None:
             raise ApplicationUnreachable(
@@ -95,15 +95,15 @@ class ApplicationFunctions(NamedTuple):
         """How many receipts it sent; None where SMS of the gateway are counted."""
         if self.receipts_of is None or self.receipts_of == "sms":
             return None
-        return int(_called("receipts_of", self.receipts_of, order))
+        return int(_call("receipts_of", self.receipts_of, order))
 
     def restart(self) -> None:
         """Restart the application."""
         if self.restart_application is not None:
-            _called("restart_application", self.restart_application)
+            _call("restart_application", self.restart_application)
 
 
-def _called(name: str, function: Callable[..., Any], *values: object) -> Any:
+def _call(name: str, function: Callable[..., Any], *values: object) -> Any:
     try:
         return function(*values)
     except Exception as error:
@@ -120,7 +120,7 @@ def certify(
     """Run the controls and one case, or all. Raises as `SandboxGateway.certify` says."""
     __tracebackhide__ = True
     try:
-        cases = chosen(load(folders), [] if case is None else [case])
+        cases = select(load(folders), [] if case is None else [case])
         receipts = None if application.receipts_of is None else "sms"
         checked = parse({"application": {**times, "receipts": receipts}}, CertifyTerms, "certify")
     except FileError as error:
@@ -130,10 +130,10 @@ def certify(
     if case is not None and results[-1].verdict is CaseVerdict.NOT_APPLICABLE:
         raise unittest.SkipTest(f"not applicable: {results[-1].reason}")
     if bad := [each for each in results if not each.is_good]:
-        raise AssertionError("\n".join(_told(each) for each in bad))
+        raise AssertionError("\n".join(_describe(each) for each in bad))
 
 
-def _told(result: Result) -> str:
+def _describe(result: Result) -> str:
     """The result with how to mend the application, and what happened."""
-    shown = reports.shown_result(result, ())
+    shown = reports.result_document(result, ())
     return "\n".join((*reports.lines(shown, remedies=True), *reports.timeline(shown)))

@@ -49,7 +49,7 @@ class Result(NamedTuple):
     case: CertifyCase
     verdict: CaseVerdict
     reason: str
-    took: timedelta
+    took: timedelta = timedelta()
     events: Sequence[TimelineEvent] = ()
     alone: str = ""
 
@@ -77,7 +77,7 @@ class Run(NamedTuple):
 
 
 class CaseTimeline:
-    """The events of one case. `look` adds what is new at the gateway."""
+    """The events of one case. `update` adds what is new at the gateway."""
 
     def __init__(self, gateway: "SandboxGateway", time: ApplicationTime) -> None:
         self._gateway = gateway
@@ -96,8 +96,8 @@ class CaseTimeline:
         """Add an event that happens now."""
         self.events.append(TimelineEvent(self.elapsed, self._gateway.now, source, target, text))
 
-    def look(self) -> None:
-        """Add the requests that came to the gateway, and the callbacks that were answered.
+    def update(self) -> None:
+        """Add the new requests to the gateway, and the callbacks that were answered.
 
         A callback goes before requests of the same moment: they may follow from it.
         """
@@ -107,15 +107,19 @@ class CaseTimeline:
         self.events += (each._replace(at=now) for each in new)
 
     def requests(self, operation: str) -> "Sequence[tuple[timedelta, Request]]":
-        """The requests for an operation, with the real time at which `look` saw each."""
+        """The requests for an operation, with the real time at which `update` saw each."""
         return [each for each in self._requests if each[1].operation == operation]
 
     def _new_requests(self, now: timedelta) -> Iterator[TimelineEvent]:
         for request in self._gateway.requests:
             if self._is_new(request.id):
                 self._requests.append((now, request))
-                yield TimelineEvent(now, request.at, "application", "gateway", _asked(request))
-                yield TimelineEvent(now, request.at, "gateway", "application", _answered(request))
+                yield TimelineEvent(
+                    now, request.at, "application", "gateway", _request_text(request)
+                )
+                yield TimelineEvent(
+                    now, request.at, "gateway", "application", _answer_text(request)
+                )
 
     def _new_callbacks(self) -> Iterator[TimelineEvent]:
         for callback in self._gateway.callbacks:
@@ -131,11 +135,11 @@ class CaseTimeline:
         return is_new
 
 
-def _asked(request: "Request") -> str:
+def _request_text(request: "Request") -> str:
     return " ".join(filter(None, (request.operation or request.path, request.transaction_id)))
 
 
-def _answered(request: "Request") -> str:
+def _answer_text(request: "Request") -> str:
     inner = ""
     if request.operation == "status" and isinstance(request.answer, dict):
         record = request.answer.get("response_data")

@@ -24,9 +24,9 @@ from sandbox_sim.certify.application import (
     ConfiguredApplication,
 )
 from sandbox_sim.certify.bench import CertifyBench, open_bench
-from sandbox_sim.certify.cases import CertifyCase, Placed
+from sandbox_sim.certify.cases import CertifyCase, PlacedOrder
 from sandbox_sim.certify.configuration import Configuration
-from sandbox_sim.certify.runner import plan_side_by_side, run
+from sandbox_sim.certify.runner import plan_parallel_runs, run
 from sandbox_sim.certify.verdicts import Run
 from sandbox_sim.demo.clock_and_ids import Clock, new_transaction_id
 from sandbox_sim.demo.gateway_client import ShopSettings, Unanswered, _wallet_fields
@@ -308,7 +308,7 @@ class TimedApplication(ConfiguredApplication):
         gateway.fault = fault  # type: ignore[method-assign]
         time.is_held = is_held
 
-    def place(self, order: Placed, reference: str, within: timedelta) -> str:
+    def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
         """Place an order; the limit `within` is one in the time of the shop."""
         hung: list[bool] = []
         loop = self.time.loop
@@ -355,9 +355,9 @@ def certified(
         def reach(configuration: Configuration, bench: CertifyBench) -> TimedApplication:
             return TimedApplication(configuration, bench.gateway, time, restart)
 
-        plan = plan_side_by_side(configuration, bench, cases, SandboxGateway, reach)
+        plan = plan_parallel_runs(configuration, bench, cases, SandboxGateway, reach)
         return run(
             *(bench, reach(configuration, bench), cases),
             seed=seed,
-            side_by_side=plan and plan._replace(at_once=1),
+            parallel=plan and plan._replace(at_once=1),
         )

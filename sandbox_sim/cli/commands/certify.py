@@ -14,15 +14,15 @@ import click
 from sandbox_sim.certify import reports
 from sandbox_sim.certify.application import ConfiguredApplication
 from sandbox_sim.certify.bench import CertifyBench, open_bench
-from sandbox_sim.certify.cases import check_names, chosen, load
+from sandbox_sim.certify.cases import check_names, load, select
 from sandbox_sim.certify.configuration import (
-    APART,
+    ISOLATION_NEEDED,
     TEMPLATE,
     Configuration,
     load as load_configuration,
 )
-from sandbox_sim.certify.files import FileError, duration
-from sandbox_sim.certify.runner import plan_side_by_side, run as run_cases
+from sandbox_sim.certify.files import FileError, parse_duration
+from sandbox_sim.certify.runner import plan_parallel_runs, run as run_cases
 from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run
 from sandbox_sim.cli.client import CommandFailed, WrongUsage
 from sandbox_sim.cli.commands.configuration import write_new
@@ -78,7 +78,7 @@ def _duration(
     _context: click.Context, _param: click.Parameter, text: str | None
 ) -> timedelta | None:
     try:
-        return None if text is None else duration(text)
+        return None if text is None else parse_duration(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -134,7 +134,7 @@ def run(
         check_names(configuration.not_applicable, cases, f"{file}: not_applicable: ")
         replaced = {"limit": limit, "at_once": at_once}
         configuration = _with(configuration, replaced)
-        wanted = chosen(cases, names)
+        wanted = select(cases, names)
         output = _Output(configuration, obj["as_json"], bool(names), junit, html)
         output.check()
         restarts = any(case.restarts("gateway") for case in wanted)
@@ -143,13 +143,13 @@ def run(
         ) as bench:
             output.begin(bench.gateway_url, len(wanted))
             application = _reached(configuration, bench)
-            beside = plan_side_by_side(configuration, bench, wanted, SandboxGateway, _reached)
+            beside = plan_parallel_runs(configuration, bench, wanted, SandboxGateway, _reached)
             picked = wanted
             while True:
                 before = snapshot(Path(), html) if watch else {}
                 found = run_cases(
                     bench, application, picked,
-                    seed=seed, done=output.case, side_by_side=beside,
+                    seed=seed, on_result=output.case, parallel=beside,
                 )  # fmt: skip
                 output.end(found)
                 if not watch or (found.succeeded and picked is wanted):
@@ -158,7 +158,7 @@ def run(
                     output.wait(bench.gateway_url)
                     wait_for_change(Path(), before, html)
                 failed = [each.case.name for each in found.results if not each.is_good]
-                picked = chosen(cases, failed) if failed else wanted
+                picked = select(cases, failed) if failed else wanted
     except (FileError, ConfigError) as error:
         raise WrongUsage(str(error)) from None
     if not found.succeeded:
@@ -172,8 +172,8 @@ def _reached(configuration: Configuration, bench: CertifyBench) -> ConfiguredApp
 def _with(configuration: Configuration, replaced: Mapping[str, Any]) -> Configuration:
     """The configuration, changed by the options that are given. Raises `FileError`."""
     given = {name: value for name, value in replaced.items() if value is not None}
-    if given.get("at_once", 1) > 1 and configuration.told_apart_by is None:
-        raise FileError(f"--at-once: {APART}")
+    if given.get("at_once", 1) > 1 and configuration.isolated_by is None:
+        raise FileError(f"--at-once: {ISOLATION_NEEDED}")
     return configuration.model_copy(update=given)
 
 
@@ -208,18 +208,18 @@ class _Output:
         """Print the result of a case that ran; `end` prints those that did not, together."""
         if result.reason and not result.events:
             return
-        shown = reports.shown_result(result, self.configuration.secrets)
+        shown = reports.result_document(result, self.configuration.secrets)
         for line in reports.lines(shown, remedies=self.remedies):
             self._say(printable(line))
 
     def end(self, found: Run) -> None:
         """Print the counts, or with --json the whole report, and write the report files."""
-        document = reports.shown(found, self.configuration.secrets)
+        document = reports.run_document(found, self.configuration.secrets)
         if self.as_json:
             click.echo(json.dumps(document, indent=2))
-        for line in reports.not_run(document):
+        for line in reports.not_run_lines(document):
             self._say(printable(line))
-        for line in reports.run_alone(document):
+        for line in reports.run_alone_lines(document):
             self._say(line)
         self._say(reports.summary(document))
         if document["counts"]["failed"] and not self.remedies:
