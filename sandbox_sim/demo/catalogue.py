@@ -47,10 +47,10 @@ class Good(NamedTuple):
 
 
 class Shopper(NamedTuple):
-    """A made-up customer. conduct: what the gateway does with a payment; names its text."""
+    """A made-up customer. behaviour: what the gateway does with a payment; names its text."""
 
     customer: Customer
-    conduct: str
+    behaviour: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ def make_catalogue(seed: int, *, magic_numbers: bool) -> Catalogue:
     shoppers = [Shopper(payer, "pays"), Shopper(other, "pays"), Shopper(poor, "declines")]
     if magic_numbers:
         shoppers += [
-            Shopper(Customer(_name(fake), number, "MTN"), conduct)
-            for number, conduct in zip(MAGIC_NUMBERS, ("cancels", "waits"), strict=True)
+            Shopper(Customer(_name(fake), number, "MTN"), behaviour)
+            for number, behaviour in zip(MAGIC_NUMBERS, ("cancels", "waits"), strict=True)
         ]
     return Catalogue({each.kind: each for each in goods}, shoppers)
 

@@ -52,7 +52,7 @@ class RefundDesk:
     async def send(self, order: Order, transaction_id: str) -> None:
         client: Any = self.shop._gateway
         transaction = replace(order.transactions[-1], transaction_id=transaction_id)
-        body = {**client._common(order, transaction), **_wallet_fields(order.customer)}
+        body = {**client._common_fields(order, transaction), **_wallet_fields(order.customer)}
         with suppress(Unanswered):
             await client._post("/make_payment", {**body, "trans_type": "MTC"})
 
@@ -109,11 +109,11 @@ class ShopWithRefunds(Shop):
         client._post_once = post_once
 
     async def _state(self, request: web.Request) -> web.Response:
-        order = self.book.of_key(request.match_info["key"])
+        order = self.book.find_by_key(request.match_info["key"])
         return web.json_response({"state": order.state if order else "pending_payment"})
 
     async def _refund(self, request: web.Request) -> web.Response:
-        order = self.book.of_key(request.match_info["key"])
+        order = self.book.find_by_key(request.match_info["key"])
         assert order is not None
         await self.desk.refund(order)
         return web.Response()
@@ -186,10 +186,10 @@ class RunningShop:
             service_id=55,
             payment_pages=(),
             timeout_s=0.8,
-            ask_after_s=0.2,
-            ask_at_most_s=0.2,
+            first_query_after_s=0.2,
+            longest_query_interval_s=0.2,
             arrives_within_s=0.3,
-            look_every_s=0.05,
+            poll_interval_s=0.05,
         )
         shop = ShopWithRefunds(settings, self._time)
         if self._time is not None:

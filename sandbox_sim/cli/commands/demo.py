@@ -172,7 +172,7 @@ async def _open_shop(
             service_id=min(client.service_ids, default=_SERVICE_ID),
             payment_pages=tuple(pages),
             dashboard=f"{seen_at}/_sandbox/",
-            asks_on_handset=settings.approval == "handset",
+            approval_on_handset=settings.approval == "handset",
             magic_numbers=settings.magic_outcomes.items() >= MAGIC_NUMBERS.items(),
         )
     )
