@@ -101,7 +101,7 @@ def statement(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _few_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_commands, "_MOST_PAGES", 5)
+    monkeypatch.setattr(record_commands, "_MAX_PAGES", 5)
 
 
 def test_every_command_that_asks_a_server_is_tried() -> None:
@@ -289,7 +289,7 @@ class TestRawAnswers:
     def test_a_request_ends_although_the_answer_does_not(
         self, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...], endlessly: bytes
     ) -> None:
-        monkeypatch.setattr(client, "_MOST_BYTES", 1_000_000)
+        monkeypatch.setattr(client, "_MAX_BYTES", 1_000_000)
 
         with (
             answering(*parts, endlessly=endlessly) as (url, _),

@@ -9,14 +9,14 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 import click
 
-from sandbox_sim.cli.client import CommandFailed, Session, asks
+from sandbox_sim.cli.client import CommandFailed, Session, with_session
 from sandbox_sim.cli.options import (
     Command,
     Pairs,
     config_option,
-    pairs,
+    parse_pairs,
+    parse_value,
     set_option,
-    value_of,
     with_options,
 )
 from sandbox_sim.settings.loading import (
@@ -67,7 +67,7 @@ def load_or_exit(config_file: Path | None, flags: Mapping[str, str], exit_code: 
         raise SystemExit(exit_code) from None
 
 
-def settings_options(*named: str, exit_code: int = 1) -> Callable[[Command], Command]:
+def settings_options(*setting_names: str, exit_code: int = 1) -> Callable[[Command], Command]:
     """Add `--config`, `--set` and an option for each of these settings.
 
     The command gets the settings as `loaded`. If they are invalid, it exits with `exit_code`.
@@ -78,12 +78,12 @@ def settings_options(*named: str, exit_code: int = 1) -> Callable[[Command], Com
         def run(
             *args: Any, config_file: Path | None, settings: Mapping[str, str], **given: Any
         ) -> Any:
-            flags = {name: given.pop(name) for name in named}
+            flags = {name: given.pop(name) for name in setting_names}
             flags = {name: value for name, value in flags.items() if value is not None}
             loaded = load_or_exit(config_file, {**settings, **flags}, exit_code)
             return command(*args, loaded=loaded, **given)
 
-        return with_options(run, [*map(_setting_option, named), config_option, set_option])
+        return with_options(run, [*map(_setting_option, setting_names), config_option, set_option])
 
     return decorate
 
@@ -144,22 +144,22 @@ def show(obj: Mapping[str, Any], loaded: Loaded, *, running: bool) -> None:
 
 
 @config.command("set")
-@click.argument("changes", nargs=-1, required=True, metavar="NAME=VALUE...", callback=pairs)
-@asks
+@click.argument("changes", nargs=-1, required=True, metavar="NAME=VALUE...", callback=parse_pairs)
+@with_session
 def set_settings(session: Session, /, changes: Pairs) -> None:
     """Change settings of a running server. If one is invalid, none is changed.
 
     Write lists and tables as JSON. A change applies until the server stops or `config reset`.
     """
-    body = {name: value_of(text, number=True) for name, text in changes}
-    session.ask("PATCH", "config", body=body, keeps_null=True, lines=_changed)
+    body = {name: parse_value(text, number=True) for name, text in changes}
+    session.request("PATCH", "config", body=body, keep_null=True, lines=_changed)
 
 
 @config.command("reset")
-@asks
+@with_session
 def reset_settings(session: Session, /) -> None:
     """Restore the settings that the running server was started with."""
-    session.ask("DELETE", "config", lines=_changed)
+    session.request("DELETE", "config", lines=_changed)
 
 
 def _changed(document: dict[str, Any]) -> Iterator[str]:
@@ -171,9 +171,9 @@ def _changed(document: dict[str, Any]) -> Iterator[str]:
         yield "every setting is as it was configured"
 
 
-@asks
+@with_session
 def _show_running(session: Session, /) -> None:
-    session.ask("GET", "config", lines=_running)
+    session.request("GET", "config", lines=_running)
 
 
 def _running(document: dict[str, Any]) -> Iterator[str]:

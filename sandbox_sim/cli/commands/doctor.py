@@ -33,7 +33,7 @@ from sandbox_sim.callbacks.receiver_checks import (
 )
 from sandbox_sim.cli.client import CommandFailed, RunningGateway
 from sandbox_sim.cli.commands.configuration import load_or_exit
-from sandbox_sim.cli.options import Integer, Seconds, address, config_option
+from sandbox_sim.cli.options import Integer, Seconds, check_address, config_option
 from sandbox_sim.cli.sample_payments import GatewayPayments
 from sandbox_sim.records.callbacks import CallbackRecord, Profile
 from sandbox_sim.settings.schema import A_DAY_S, Settings
@@ -94,10 +94,10 @@ def lines(of_check: Sequence[Finding], profiles: Sequence[Profile]) -> Iterator[
 
 def _profiles_of(alike: Sequence[Finding], profiles: Sequence[Profile]) -> str:
     """The profiles of these findings; empty if the run has only one."""
-    named = [finding.profile for finding in alike if finding.profile is not None]
-    if not named or len(profiles) == 1:
+    named_profiles = [finding.profile for finding in alike if finding.profile is not None]
+    if not named_profiles or len(profiles) == 1:
         return ""
-    return "every profile" if len(named) == len(profiles) else ", ".join(named)
+    return "every profile" if len(named_profiles) == len(profiles) else ", ".join(named_profiles)
 
 
 def _duration_of(alike: Sequence[Finding]) -> str:
@@ -237,7 +237,7 @@ def _order_command(
 
 
 @click.command()
-@click.argument("url", callback=address)
+@click.argument("url", callback=check_address)
 @click.option(
     "--secret-key",
     envvar="SANDBOX_SIM_SECRET_KEY",

@@ -124,8 +124,8 @@ def _anchor(rule: Rule) -> str:
 def _cited(text: str, own: str) -> dict[str, str]:
     """The statements of the other rules that a text names."""
     stated = {rule.id: " ".join(rule.states.split()) for rule in rules()}
-    named = dict.fromkeys(re.findall(r"\bD\d+\b|\b[a-z]+\.\d+\b", text))
-    return {name: stated[name] for name in named if name in stated and name != own}
+    ids = dict.fromkeys(re.findall(r"\bD\d+\b|\b[a-z]+\.\d+\b", text))
+    return {name: stated[name] for name in ids if name in stated and name != own}
 
 
 def _with_needs(provoke: str, needs: str) -> str:

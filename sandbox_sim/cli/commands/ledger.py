@@ -10,9 +10,9 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from sandbox_sim.cli.client import Session, asks
-from sandbox_sim.cli.options import Day, Filter, Query, selecting
-from sandbox_sim.cli.tables import more, table
+from sandbox_sim.cli.client import Session, with_session
+from sandbox_sim.cli.options import Day, Filter, Query, list_options
+from sandbox_sim.cli.tables import next_page_line, table
 
 _ACCOUNTS = "sms, collection, payout or airtime"
 _ENDS = "collection, payout, sms, airtime, clearing, fees or suspense"
@@ -45,11 +45,11 @@ def _signed(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @ledger.command()
-@selecting(_FILTERS)
-@asks
+@list_options(_FILTERS)
+@with_session
 def show(session: Session, query: Query) -> None:
     """Show postings, newest first, and the balances."""
-    session.ask("GET", "ledger", query=query, lines=_lines)
+    session.request("GET", "ledger", query=query, lines=_lines)
 
 
 def _lines(document: dict[str, Any]) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
         yield from _table(rows, "at", "id", "service_id", "account", "amount", "reason")
     else:
         yield "no postings"
-    yield from more(document)
+    yield from next_page_line(document)
     for name, first in (("balances", ("service_id", "account")), ("accounts", ("account",))):
         if document.get(name):
             yield ""
@@ -77,7 +77,7 @@ def _row(posting: dict[str, Any], *, signed: bool) -> dict[str, Any]:
 
 
 @ledger.command()
-@asks
+@with_session
 def audit(session: Session) -> None:
     """Add up the whole ledger and check all its rules. Exit 1 if one is broken."""
     query = [("audit", "true"), ("limit", 1)]
@@ -115,7 +115,7 @@ def _table(records: list[dict[str, Any]], *names: str) -> Iterator[str]:
 @click.option("--reason", help="Mode P: why; it is saved with your name.")
 @_by
 @_reference
-@asks
+@with_session
 def topup(
     session: Session,
     /,
@@ -138,7 +138,7 @@ def topup(
         raise click.UsageError("--by, --reason and --reference are for --mode P")
     if mode == "P":
         body |= {"reason": reason, **signed}
-    session.ask("POST", "ledger", "topup", body=body, lines=_balance)
+    session.request("POST", "ledger", "topup", body=body, lines=_balance)
 
 
 def _balance(document: dict[str, Any]) -> Iterator[str]:
@@ -149,10 +149,10 @@ def _balance(document: dict[str, Any]) -> Iterator[str]:
 
 
 @ledger.command()
-@asks
+@with_session
 def suspense(session: Session) -> None:
     """List the amounts in suspense in mode P, for each payment."""
-    session.ask("GET", "ledger", "suspense", lines=_suspense)
+    session.request("GET", "ledger", "suspense", lines=_suspense)
 
 
 def _suspense(document: dict[str, Any]) -> Iterator[str]:
@@ -174,7 +174,7 @@ def _suspense(document: dict[str, Any]) -> Iterator[str]:
 )
 @click.option("--amount", help="The amount to move; by default all of it.")
 @_signed
-@asks
+@with_session
 def resolve(
     session: Session, /, ids: tuple[str, ...], to: str, amount: str | None, **signed: str
 ) -> None:
@@ -185,7 +185,7 @@ def resolve(
     """
     service_id, name = _payment(ids)
     body = {"transaction": name, "service_id": service_id, "to": to, "amount": amount, **signed}
-    session.ask("POST", "ledger", "resolve", body=body, lines=_entry)
+    session.request("POST", "ledger", "resolve", body=body, lines=_entry)
 
 
 def _payment(ids: tuple[str, ...]) -> tuple[int | None, str]:
@@ -203,20 +203,20 @@ def _payment(ids: tuple[str, ...]) -> tuple[int | None, str]:
 @click.option("--transaction", default="", help="The payment of the amount in suspense.")
 @click.option("--currency", default="GHS", help="The currency of a collection or payout wallet.")
 @_signed
-@asks
+@with_session
 def adjust(session: Session, /, service_id: int, amount: str, **fields: str) -> None:
     """Post a correction of mode P between a wallet of a service and an internal account."""
     body: dict[str, object] = {"service_id": service_id, "amount": amount, **fields}
-    session.ask("POST", "ledger", "adjust", body=body, lines=_entry)
+    session.request("POST", "ledger", "adjust", body=body, lines=_entry)
 
 
 @ledger.command()
 @click.argument("entry", type=int)
 @_signed
-@asks
+@with_session
 def reverse(session: Session, /, entry: int, **signed: str) -> None:
     """Reverse a manual entry. ENTRY is its id in `ledger show`."""
-    session.ask("POST", "ledger", "reverse", body={"entry": entry, **signed}, lines=_entry)
+    session.request("POST", "ledger", "reverse", body={"entry": entry, **signed}, lines=_entry)
 
 
 def _entry(document: dict[str, Any]) -> Iterator[str]:
@@ -241,7 +241,7 @@ _currency = click.option(
 )
 @_currency
 @_signed
-@asks
+@with_session
 def close(session: Session, /, service_id: int, until: datetime, **fields: str) -> None:
     """Pay out the collections of a period to the merchant, in one entry of mode P.
 
@@ -249,7 +249,7 @@ def close(session: Session, /, service_id: int, until: datetime, **fields: str) 
     """
     end = f"{until.date() + timedelta(days=1)}T00:00:00Z"
     body: dict[str, object] = {"service_id": service_id, "until": end, **fields}
-    session.ask("POST", "ledger", "close", body=body, lines=_closed)
+    session.request("POST", "ledger", "close", body=body, lines=_closed)
 
 
 def _closed(document: dict[str, Any]) -> Iterator[str]:
@@ -271,11 +271,11 @@ _TYPED: Final = ("transaction_id", "by", "why", "reference")
 @click.argument("service_id", type=int)
 @click.option("--period", type=int, help="The number of a closed period; without it, the open one.")
 @_currency
-@asks
+@with_session
 def statement(session: Session, service_id: int, period: int | None, currency: str) -> None:
     """Write the statement of a period as CSV. The sum of its amounts is the payout."""
     query = [("service_id", service_id), ("period", period), ("currency", currency)]
-    session.ask("GET", "ledger", "statement", query=query, lines=_statement)
+    session.request("GET", "ledger", "statement", query=query, lines=_statement)
 
 
 def _statement(document: dict[str, Any]) -> Iterator[str]:

@@ -17,8 +17,8 @@ from pydantic import BaseModel, Field
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.adapters.tls import authority_file, client_context
-from sandbox_sim.cli.client import CommandFailed, RunningGateway, readable
-from sandbox_sim.cli.options import address
+from sandbox_sim.cli.client import CommandFailed, RunningGateway, reporting_misread
+from sandbox_sim.cli.options import check_address
 from sandbox_sim.ports import RunningTasks
 from sandbox_sim.records.callbacks import verdict
 from sandbox_sim.settings.schema import A_DAY_S, authority_folder
@@ -53,7 +53,7 @@ class _Callback(BaseModel):
     "--forward-to",
     required=True,
     metavar="URL",
-    callback=address,
+    callback=check_address,
     help="Where callbacks go, such as http://127.0.0.1:5000/callback.",
 )
 @click.option("--service-id", type=int, help="Only callbacks of this service; without it, all.")
@@ -79,7 +79,7 @@ def listen(
             click.echo(printable(line))
 
     forwarding = Forwarding(gateway.address, obj["token"], forward_to, service_id, tell)
-    with readable(gateway.address):
+    with reporting_misread(gateway.address):
         asyncio.run(forwarding.run_forever())
 
 
@@ -104,8 +104,8 @@ class Forwarding:
     async def run_forever(self) -> None:
         """Listen, and connect again after every lost connection.
 
-        Raises `CommandFailed` if the gateway refuses the listener, and one of `MISREAD` if it
-        sends what this version does not know.
+        Raises `CommandFailed` if the gateway refuses the listener, and one of `MISREAD_ERRORS` for
+        an event that this version does not know.
         """
         while True:
             try:
@@ -208,8 +208,8 @@ async def _refusal(answer: aiohttp.ClientResponse) -> str:
     """The message of an error of the control API."""
     try:
         body = await answer.content.readexactly(_MOST_REFUSAL_BYTES)
-    except asyncio.IncompleteReadError as whole:
-        body = whole.partial
+    except asyncio.IncompleteReadError as incomplete:
+        body = incomplete.partial
     try:
         return str(json.loads(body)["error"]["message"])
     except (LookupError, TypeError, ValueError, RecursionError):

@@ -8,8 +8,15 @@ from typing import Any, Final
 import click
 
 from sandbox_sim.cli import tables
-from sandbox_sim.cli.client import Session, asks
-from sandbox_sim.cli.options import Command, Query, pairs, selecting, value_of, with_options
+from sandbox_sim.cli.client import Session, with_session
+from sandbox_sim.cli.options import (
+    Command,
+    Query,
+    list_options,
+    parse_pairs,
+    parse_value,
+    with_options,
+)
 from sandbox_sim.cli.record_commands import RecordView
 from sandbox_sim.web.pages.rule_words import fault_words, match_words, override_words
 
@@ -84,8 +91,8 @@ def _callback_behaviour(
     context: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, object]:
     """Return the field `callback` of the control API for texts such as `drop`, `duplicate=2`."""
-    named = pairs(context, param, [t if "=" in t else f"{t}=true" for t in texts])
-    return {name: value_of(text, number=True) for name, text in named}
+    parsed = parse_pairs(context, param, [t if "=" in t else f"{t}=true" for t in texts])
+    return {name: parse_value(text, number=True) for name, text in parsed}
 
 
 @overrides.command("add")
@@ -110,7 +117,7 @@ def _callback_behaviour(
     help="drop, duplicate=2, delay_ms=500, reorder, bad_signature, profile=flat or "
     "before_response; may be repeated.",
 )
-@asks
+@with_session
 @_rule_options
 def add_override(
     session: Session,
@@ -132,7 +139,7 @@ def add_override(
     }
     if not any((*asked.values(), delay_ms)):
         raise click.UsageError("give --status, --response-code, --delay-ms or --callback")
-    session.ask(
+    session.request(
         "POST",
         "overrides",
         body={**rule, **asked, "delay_ms": delay_ms},
@@ -204,7 +211,7 @@ def faults() -> None:
 )
 @click.option("--probability", type=float, help="The probability that it applies, such as 0.1.")
 @click.option("--every", type=int, metavar="N", help="Only for every N-th matching request.")
-@asks
+@with_session
 @_rule_options
 def add_fault(session: Session, /, rule: Mapping[str, object], **given: Any) -> None:
     """Add a fault.
@@ -213,18 +220,18 @@ def add_fault(session: Session, /, rule: Mapping[str, object], **given: Any) -> 
     without such, the newest.
     """
     body = {**rule, **_fault_body(given)}
-    session.ask("POST", "faults", body=body, lines=_added("fault", fault_words))
+    session.request("POST", "faults", body=body, lines=_added("fault", fault_words))
 
 
 def _fault_body(given: Mapping[str, Any]) -> dict[str, object]:
     """Return the request body. Raises `UsageError` unless exactly one fault is given."""
-    named = [
+    faults = [
         ("status", given["status"]),
         ("latency", given["latency"]),
         ("latency", given["latency_lognormal"]),
         *((name, given[name] or None) for name in _LOST_ANSWERS),
     ]
-    chosen = [(name, value) for name, value in named if value is not None]
+    chosen = [(name, value) for name, value in faults if value is not None]
     if len(chosen) != 1:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in _LOST_ANSWERS)
         raise click.UsageError(f"give one of --status, --latency, --latency-lognormal, {names}")
@@ -257,25 +264,27 @@ def _add_list_and_clear(group: click.Group, plural: str, does: Callable[[UserRul
         "does": does,
         "used": _used_in_words,
     }
-    kind = RecordView(plural, plural, (), columns, whole=True)
+    kind = RecordView(plural, plural, (), columns, full_cells=True)
 
     @group.command("list", help=f"List {plural}, newest first, also those that are used up.")
-    @selecting(where=False)
+    @list_options(where=False)
     @click.option("--service-id", type=int, help="Only those for this service.")
-    @asks
+    @with_session
     def _list(session: Session, query: Query, service_id: int | None) -> None:
         query = [*query, ("service_id", service_id)]
-        session.ask("GET", plural, query=query, lines=kind.page)
+        session.request("GET", plural, query=query, lines=kind.page)
 
     @group.command("clear", help=f"Delete one of the {plural}, those of a service, or all.")
     @click.argument("rule_id", metavar="[ID]", required=False)
     @click.option("--service-id", type=int, help="Only those for this service.")
-    @asks
+    @with_session
     def _clear(session: Session, rule_id: str | None, service_id: int | None) -> None:
         if rule_id is not None and service_id is not None:
             raise click.UsageError("give an ID or --service-id; without both, all are deleted")
         path = (plural,) if rule_id is None else (plural, rule_id)
-        session.ask("DELETE", *path, query=[("service_id", service_id)], lines=tables.deleted)
+        session.request(
+            "DELETE", *path, query=[("service_id", service_id)], lines=tables.deleted_line
+        )
 
 
 _add_list_and_clear(overrides, "overrides", override_words)

@@ -11,8 +11,8 @@ from typing import Any, Final
 import click
 
 from sandbox_sim.cli import tables
-from sandbox_sim.cli.client import Session, asks
-from sandbox_sim.cli.options import LIMIT_OF_LISTS, Day
+from sandbox_sim.cli.client import Session, with_session
+from sandbox_sim.cli.options import LIST_LIMIT, Day
 from sandbox_sim.cli.record_commands import every_record
 from sandbox_sim.operations import PAYMENTS
 from sandbox_sim.production.reconciliation import (
@@ -43,11 +43,11 @@ _DAY_OR_TIME: Final = Day(_TIMES, "2026-01-31T09:30:00Z")
 _PERIOD: Final[Mapping[str, Any]] = {"type": _DAY_OR_TIME, "metavar": "DAY|TIME"}
 
 
-def _named(
+def _parse_columns(
     _context: click.Context, _param: click.Parameter, given: tuple[str, ...]
 ) -> Mapping[str, str]:
     """The values of --column: the name of the column of each field."""
-    named = {}
+    columns = {}
     for text in given:
         field, _, name = text.partition("=")
         if field not in COLUMNS or not name.strip():
@@ -55,8 +55,8 @@ def _named(
             raise click.BadParameter(
                 f"{text!r} is not FIELD=NAME, such as amount='Amount paid'; the fields are {fields}"
             )
-        named[field] = name
-    return named
+        columns[field] = name
+    return columns
 
 
 @click.command()
@@ -70,21 +70,21 @@ def _named(
 @click.option("--until", help="The last day of the statement, or the time at its end.", **_PERIOD)
 @click.option(
     "--column",
-    "named",
+    "columns",
     multiple=True,
     metavar="FIELD=NAME",
-    callback=_named,
+    callback=_parse_columns,
     help="The name of the column of a field; may be repeated.",
 )
 @click.option("--minor", is_flag=True, help="Amounts are in the smallest unit, such as pesewas.")
-@asks
+@with_session
 def reconcile(
     session: Session,
     network: str,
     statement: Path,
     since: datetime | None,
     until: datetime | None,
-    named: Mapping[str, str],
+    columns: Mapping[str, str],
     *,
     minor: bool,
 ) -> None:
@@ -97,7 +97,7 @@ def reconcile(
     known too; give others with --column. The period is from --since to --until; by default that of
     the column at, and without it all time. Exit 0 if both agree, 1 if they differ.
     """
-    read = _read(statement, named, minor=minor, dated=since is None or until is None)
+    read = _read(statement, columns, minor=minor, dated=since is None or until is None)
     _check_network(session, network)
     begin = _begin(since or min(read.days, default=None))
     end = _end(until or max(read.days, default=None))
@@ -107,7 +107,7 @@ def reconcile(
     }
     for row in read.rows:
         if known.isdisjoint({row.reference, row.network_id, row.transaction_id} - {""}):
-            attempts += _named_by(session, network, row)
+            attempts += _attempts_named_by(session, network, row)
     result = compared(read.rows, attempts)
     if session.as_json:
         click.echo(json.dumps(_document(network, result, read.left_out)))
@@ -130,10 +130,10 @@ def _check_network(session: Session, network: str) -> None:
     raise click.UsageError(printable(f"{network} is not a network of this gateway; {known}"))
 
 
-def _read(file: Path, named: Mapping[str, str], *, minor: bool, dated: bool) -> NetworkStatement:
+def _read(file: Path, columns: Mapping[str, str], *, minor: bool, dated: bool) -> NetworkStatement:
     try:
         with file.open(newline="", encoding="utf-8-sig") as text:
-            return read_statement(text, named, minor=minor, dated=dated)
+            return read_statement(text, columns, minor=minor, dated=dated)
     except BadStatement as problem:
         raise click.UsageError(printable(str(problem))) from None
     except UnicodeDecodeError as error:
@@ -166,11 +166,11 @@ def _attempts(
     return [_ours(each) for each in found if each["operation"] != "sms"]
 
 
-def _named_by(session: Session, network: str, row: StatementRow) -> list[OurAttempt]:
+def _attempts_named_by(session: Session, network: str, row: StatementRow) -> list[OurAttempt]:
     """Our attempts that a row names, of any period and outcome."""
     names = (("reference", row.reference), ("network_id", row.network_id))
     for name, value in filter(itemgetter(1), names):
-        query = [("network", network), (name, value), ("limit", LIMIT_OF_LISTS)]
+        query = [("network", network), (name, value), ("limit", LIST_LIMIT)]
         page = session.gateway.control("GET", "attempts", query=query).document
         if page["attempts"]:
             return [_ours(each)._replace(in_period=False) for each in page["attempts"]]
@@ -179,7 +179,7 @@ def _named_by(session: Session, network: str, row: StatementRow) -> list[OurAtte
 
 def _of_transaction(session: Session, network: str, transaction_id: str) -> list[OurAttempt]:
     """The attempts at a network for this transaction_id, of all services."""
-    query = [("transaction_id", transaction_id), ("mode", "P"), ("limit", LIMIT_OF_LISTS)]
+    query = [("transaction_id", transaction_id), ("mode", "P"), ("limit", LIST_LIMIT)]
     page = session.gateway.control("GET", "transactions", query=query).document
     found = []
     for each in page["transactions"]:

@@ -14,19 +14,19 @@ from sandbox_sim.cli.client import (
     ReceivedAnswer,
     RunningGateway,
     Session,
-    asks,
+    with_session,
 )
 from sandbox_sim.cli.options import (
     Integer,
     Pairs,
-    address,
+    check_address,
     credential_options,
     fields_option,
+    parse_value,
     timeout_option,
-    value_of,
 )
 from sandbox_sim.cli.record_commands import MESSAGES, last_verdict
-from sandbox_sim.cli.tables import Shown
+from sandbox_sim.cli.tables import JsonObject
 from sandbox_sim.operations import ACTIONS, PAYMENTS, Operation
 from sandbox_sim.values.redaction import printable, printable_document
 from sandbox_sim.values.vocabulary import HOSTED_CARD
@@ -49,13 +49,13 @@ class _Exchange(NamedTuple):
     credentials: tuple[str, str]
 
     @property
-    def says(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         document: dict[str, Any] = self.answer.document
         return document
 
     @property
     def accepted(self) -> bool:
-        return self.answer.status < 300 and self.says["response_code"] in _ACCEPTED
+        return self.answer.status < 300 and self.document["response_code"] in _ACCEPTED
 
     @property
     def service_id(self) -> object:
@@ -65,15 +65,15 @@ class _Exchange(NamedTuple):
 class _Outcome(NamedTuple):
     """The known outcome of a request; `problem` says why a part of it is unknown."""
 
-    callback: Shown | None = None
-    messages: Sequence[Shown] | None = None
-    status: Shown | None = None
+    callback: JsonObject | None = None
+    messages: Sequence[JsonObject] | None = None
+    status: JsonObject | None = None
     problem: str | None = None
 
 
 @click.command()
 @click.argument("operation", type=click.Choice([each.value for each in ACTIONS]))
-@fields_option("--set", "fields", says="Set a field of the request")
+@fields_option("--set", "fields", help_text="Set a field of the request")
 @click.option(
     "--fail",
     is_flag=True,
@@ -81,7 +81,7 @@ class _Outcome(NamedTuple):
 )
 @click.option(
     "--callback-url",
-    callback=address,
+    callback=check_address,
     help="Address of your receiver; by default the built-in inbox, …/_sandbox/inbox/trigger.",
 )
 @click.option(
@@ -94,7 +94,7 @@ class _Outcome(NamedTuple):
 @credential_options
 @click.option("--wait/--no-wait", default=True, help="Wait for the outcome; the default.")
 @timeout_option("The longest time to wait.")
-@asks
+@with_session
 def trigger(
     session: Session,
     /,
@@ -133,7 +133,7 @@ def trigger(
         del body["customer_number"]
         body["nw"] = HOSTED_CARD
     for name, text in fields:
-        body[name] = value_of(text, number=not isinstance(body.get(name), str))
+        body[name] = parse_value(text, number=not isinstance(body.get(name), str))
     url = session.gateway.address + asked.row.path
     if not session.as_json:
         _print(f"POST {url}", body)
@@ -150,8 +150,8 @@ def trigger(
     if outcome.problem:
         click.echo(printable(outcome.problem), err=True)
     if not exchange.accepted:
-        says = exchange.says
-        raise CommandFailed(f"rejected: {says['response_code']} {says['response_message']}")
+        answered = exchange.document
+        raise CommandFailed(f"rejected: {answered['response_code']} {answered['response_message']}")
 
 
 def _wait_for_outcome(gateway: RunningGateway, exchange: _Exchange, timeout_s: float) -> _Outcome:
@@ -167,7 +167,7 @@ def _wait_for_outcome(gateway: RunningGateway, exchange: _Exchange, timeout_s: f
             outcome = _Outcome(_callback_of(gateway, exchange, timeout_s))
             if outcome.callback is None:
                 outcome = _Outcome(problem=_too_late(gateway, "callback", timeout_s))
-        if is_payment and (exchange.accepted or exchange.says["response_code"] == _DECLINED):
+        if is_payment and (exchange.accepted or exchange.document["response_code"] == _DECLINED):
             outcome = outcome._replace(status=_status(gateway, exchange))
     except CommandFailed as failure:
         problem = f"the outcome cannot be read: {failure.message}"
@@ -175,7 +175,9 @@ def _wait_for_outcome(gateway: RunningGateway, exchange: _Exchange, timeout_s: f
     return outcome
 
 
-def _callback_of(gateway: RunningGateway, exchange: _Exchange, timeout_s: float) -> Shown | None:
+def _callback_of(
+    gateway: RunningGateway, exchange: _Exchange, timeout_s: float
+) -> JsonObject | None:
     """Return the callback of the payment when it was tried or dropped; None after `timeout_s`."""
     ids = exchange.service_id, exchange.body["transaction_id"]
     # An older payment may have the same transaction_id.
@@ -189,9 +191,11 @@ def _callback_of(gateway: RunningGateway, exchange: _Exchange, timeout_s: float)
     return found[0] if found else None
 
 
-def _messages_of(gateway: RunningGateway, exchange: _Exchange, timeout_s: float) -> Sequence[Shown]:
+def _messages_of(
+    gateway: RunningGateway, exchange: _Exchange, timeout_s: float
+) -> Sequence[JsonObject]:
     """Return the messages of a send when each is sent or refunded, or after `timeout_s`."""
-    sent = exchange.says["response_data"]
+    sent = exchange.document["response_data"]
     name = "batch_id" if sent["batch_id"] else "processing_id"
     return _watched(
         *(gateway, "sms", sent.get("total_recipients", 1), timeout_s),
@@ -207,10 +211,10 @@ def _watched(
     count: int,
     timeout_s: float,
     *,
-    match: Shown,
-    wish: Shown,
-    over: Callable[[Sequence[Shown]], bool],
-) -> Sequence[Shown]:
+    match: JsonObject,
+    wish: JsonObject,
+    over: Callable[[Sequence[JsonObject]], bool],
+) -> Sequence[JsonObject]:
     """Return the matching records when `over` is true for them, or after `timeout_s`.
 
     wish: the fields of a successful record; the control API waits for these.
@@ -239,15 +243,15 @@ def _too_late(gateway: RunningGateway, what: str, timeout_s: float) -> str:
     return f"{text}: the clock is frozen; move it, for example with `sandbox-sim clock advance 5`"
 
 
-def _status(gateway: RunningGateway, exchange: _Exchange) -> Shown | None:
+def _status(gateway: RunningGateway, exchange: _Exchange) -> JsonObject | None:
     """Return the answer to a status query; None if the transaction is not found."""
     asked = {name: exchange.body.get(name) for name in ("service_id", "transaction_id")}
     answer = gateway.call("/get_transaction_status", asked, exchange.credentials)
-    record: Shown | None = answer.document.get("response_data")
+    record: JsonObject | None = answer.document.get("response_data")
     return record
 
 
-def _print(head: str, fields: Shown, colour: str | None = None, *between: str) -> None:
+def _print(head: str, fields: JsonObject, colour: str | None = None, *between: str) -> None:
     click.echo(click.style(head, fg=colour, bold=True))
     for line in (*between, *tables.outline(fields, "  ")):
         click.echo(line)
@@ -263,7 +267,7 @@ def _show_answer(exchange: _Exchange) -> None:
     why = answer.headers.get("x-sandbox-why")
     _print(
         ", ".join((f"HTTP {answer.status}", *headers)),
-        exchange.says,
+        exchange.document,
         "green" if exchange.accepted else "red",
         *([f"X-Sandbox-Why: {printable(why)}"] if why else ()),
     )
@@ -291,7 +295,7 @@ def _document(url: str, exchange: _Exchange, outcome: _Outcome) -> dict[str, Any
             "rule": answer.headers.get("x-sandbox-rule"),
             "why": answer.headers.get("x-sandbox-why"),
             "request_id": answer.headers.get("x-sandbox-request-id"),
-            "body": exchange.says,
+            "body": exchange.document,
         },
         "callback": outcome.callback,
         "messages": outcome.messages,

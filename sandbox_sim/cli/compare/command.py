@@ -31,8 +31,8 @@ from sandbox_sim.cli.compare.sides import (
     own_gateway,
     without_unfinished,
 )
-from sandbox_sim.cli.options import Integer, address, credential_options, timeout_option
-from sandbox_sim.cli.tables import shortened, table
+from sandbox_sim.cli.options import Integer, check_address, credential_options, timeout_option
+from sandbox_sim.cli.tables import shorten_cell, table
 from sandbox_sim.settings.loading import Loaded, as_toml
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.settings.values import Credentials
@@ -73,7 +73,7 @@ class _Other(NamedTuple):
 
 
 @click.command()
-@click.argument("url", callback=address)
+@click.argument("url", callback=check_address)
 @credential_options
 @click.option(
     "--service-id",
@@ -85,7 +85,7 @@ class _Other(NamedTuple):
 @click.option("--yes", is_flag=True, help="Allow requests to another machine.")
 @click.option(
     "--receive-at",
-    callback=address,
+    callback=check_address,
     help="The address of a tunnel to --port of this machine, for callbacks from other machines.",
 )
 @click.option("--port", type=Integer(0, 65535), default=0, help="Port that receives callbacks.")
@@ -269,8 +269,8 @@ def _row(each: Difference, findings: Findings) -> Sequence[str]:
     return (
         _PARTS[each.part],
         each.field,
-        shortened(each.ours),
-        shortened(each.theirs),
+        shorten_cell(each.ours),
+        shorten_cell(each.theirs),
         ", ".join(_rules(each, findings)) or "-",
         "-" if cause is None else cause.name,
     )
