@@ -419,7 +419,7 @@ class TestOtherClients:
     async def test_listen_names_a_stream_that_it_cannot_read(
         self, monkeypatch: pytest.MonkeyPatch, stream: bytes
     ) -> None:
-        monkeypatch.setattr(listen_command, "_LONGEST_LINE", 1_000_000)
+        monkeypatch.setattr(listen_command, "_MAX_LINE_BYTES", 1_000_000)
 
         result = await listened(web.Response(body=stream))
 

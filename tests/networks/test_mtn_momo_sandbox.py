@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.cli.commands.reconcile import _ours
+from sandbox_sim.cli.commands.reconcile import _our_attempt
 from sandbox_sim.networks.mtn_momo.adapter import mtn_momo
 from sandbox_sim.ports.network import NetworkConfigError
 from tests.conftest import Sandbox, StartSandbox
@@ -73,7 +73,7 @@ async def test_a_payment_in_ghs_goes_out_in_eur_and_ends_000_with_its_callback(
 
     assert (attempt["currency"], attempt["sent_currency"]) == ("GHS", "EUR")
     assert "It was sent in EUR with the same amount" in page
-    assert _ours(attempt).currency == "EUR"  # as a statement of MTN has it
+    assert _our_attempt(attempt).currency == "EUR"  # as a statement of MTN has it
 
 
 async def test_the_start_says_so(

@@ -33,8 +33,10 @@ from sandbox_sim.values.clients import SANDBOX_CLIENT
 
 # Known variables that are not settings: options of the commands, that of the pytest plugin, and
 # those of our own tests.
-_OPTIONS: Final = frozenset({"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN", "URL"})
-_TESTS: Final = frozenset({"REQUIRE", "TEST_POSTGRES"})
+_OPTION_VARIABLES: Final = frozenset(
+    {"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN", "URL"}
+)
+_TEST_VARIABLES: Final = frozenset({"REQUIRE", "TEST_POSTGRES"})
 
 _HEAD = """\
 # Every setting of sandbox_sim, with its default. Remove the # from the settings that you change.
@@ -99,7 +101,7 @@ def _setting_option(name: str) -> Callable[[Command], Command]:
 
 
 def _unknown_variables() -> Iterator[str]:
-    known = {*map(str.upper, Settings.model_fields), *_OPTIONS, *_TESTS}
+    known = {*map(str.upper, Settings.model_fields), *_OPTION_VARIABLES, *_TEST_VARIABLES}
     for variable in sorted(map(str.upper, os.environ)):
         name = variable.removeprefix(ENV_PREFIX)
         if name != variable and name not in known and not variable.startswith(NETWORK_PREFIX):
@@ -152,17 +154,17 @@ def set_settings(session: Session, /, changes: Pairs) -> None:
     Write lists and tables as JSON. A change applies until the server stops or `config reset`.
     """
     body = {name: parse_value(text, number=True) for name, text in changes}
-    session.request("PATCH", "config", body=body, keep_null=True, lines=_changed)
+    session.request("PATCH", "config", body=body, keep_null=True, lines=_changed_lines)
 
 
 @config.command("reset")
 @with_session
 def reset_settings(session: Session, /) -> None:
     """Restore the settings that the running server was started with."""
-    session.request("DELETE", "config", lines=_changed)
+    session.request("DELETE", "config", lines=_changed_lines)
 
 
-def _changed(document: dict[str, Any]) -> Iterator[str]:
+def _changed_lines(document: dict[str, Any]) -> Iterator[str]:
     """A line for each setting that was changed."""
     rows = {name: row for name, row in document["settings"].items() if row["changed"]}
     for name, row in rows.items():
@@ -173,10 +175,10 @@ def _changed(document: dict[str, Any]) -> Iterator[str]:
 
 @with_session
 def _show_running(session: Session, /) -> None:
-    session.request("GET", "config", lines=_running)
+    session.request("GET", "config", lines=_running_lines)
 
 
-def _running(document: dict[str, Any]) -> Iterator[str]:
+def _running_lines(document: dict[str, Any]) -> Iterator[str]:
     for name, row in document["settings"].items():
         yield _running_line(name, row)
 
@@ -192,9 +194,9 @@ def _running_line(name: str, row: Mapping[str, Any]) -> str:
 def init(file: Path) -> None:
     """Write a commented configuration file; - means stdout. An existing file is not changed."""
     if str(file) == "-":
-        click.echo(commented(), nl=False)
+        click.echo(commented_settings(), nl=False)
         return
-    write_new(file, commented())
+    write_new(file, commented_settings())
     click.echo(f"wrote {file}; use it with: sandbox-sim serve --config {file}")
 
 
@@ -209,7 +211,7 @@ def write_new(file: Path, text: str) -> None:
         raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
 
 
-def commented() -> str:
+def commented_settings() -> str:
     """Return a configuration file in which every setting is a comment with its default."""
     parts = [_HEAD]
     for name, value in defaults().items():

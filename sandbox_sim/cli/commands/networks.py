@@ -13,7 +13,7 @@ from sandbox_sim.records.exchanges import NotificationState
 
 # Seconds. The check of a network can take its `timeout_s`, which may be 300.
 _TIMEOUT_S: Final = 330.0
-_NONE: Final = "networks: the gateway runs without production"
+_NO_NETWORKS: Final = "networks: the gateway runs without production"
 
 
 @click.group()
@@ -25,14 +25,14 @@ def networks() -> None:
 @with_session
 def list_(session: Session) -> None:
     """List the networks with their routes, breakers and open attempts."""
-    session.request("GET", "networks", lines=_lines)
+    session.request("GET", "networks", lines=_network_lines)
 
 
 @networks.command()
 @with_session
 def check(session: Session) -> None:
     """Check whether each network is healthy. Exit 1 if one is not."""
-    answer = session.request("POST", "networks", "check", timeout_s=_TIMEOUT_S, lines=_checked)
+    answer = session.request("POST", "networks", "check", timeout_s=_TIMEOUT_S, lines=_health_lines)
     if not all(each["health"]["ok"] for each in answer.document["networks"]):
         raise SystemExit(1)
 
@@ -67,18 +67,18 @@ def prove(
 def notifications(session: Session, network: str | None, state: str | None, limit: int) -> None:
     """List the stored notifications of networks, newest first."""
     query = [("network", network), ("state", state), ("limit", limit)]
-    session.request("GET", "networks", "notifications", query=query, lines=_notifications)
+    session.request("GET", "networks", "notifications", query=query, lines=_notification_lines)
 
 
-def _notifications(document: JsonObject) -> Iterator[str]:
+def _notification_lines(document: JsonObject) -> Iterator[str]:
     names = ("id", "time=received_at", "network", "state", "attempt=attempt_id", "note")
     return listing(document["notifications"], "notifications", fields(*names))
 
 
-def _lines(document: JsonObject) -> Iterator[str]:
+def _network_lines(document: JsonObject) -> Iterator[str]:
     return listing(
         document["networks"],
-        _NONE,
+        _NO_NETWORKS,
         {
             **fields("network=name", "adapter"),
             "breaker": lambda network: network["breaker"]["state"],
@@ -95,10 +95,10 @@ def _route(route: JsonObject) -> str:
     return ", ".join(parts) or "all"
 
 
-def _checked(document: JsonObject) -> Iterator[str]:
+def _health_lines(document: JsonObject) -> Iterator[str]:
     found = document["networks"]
     if not found:
-        yield f"no {_NONE}"
+        yield f"no {_NO_NETWORKS}"
     for each in found:
         word = "healthy" if each["health"]["ok"] else "not healthy"
         yield f"{each['name']} ({each['adapter']}): {word}: {each['health']['detail']}"

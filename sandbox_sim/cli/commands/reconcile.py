@@ -29,7 +29,7 @@ from sandbox_sim.production.reconciliation import (
     about_difference,
     about_missing_there,
     read_statement,
-    reconcile as compared,
+    reconcile as match_statement,
 )
 from sandbox_sim.values.redaction import printable
 from sandbox_sim.values.timestamps import iso
@@ -97,10 +97,10 @@ def reconcile(
     known too; give others with --column. The period is from --since to --until; by default that of
     the column at, and without it all time. Exit 0 if both agree, 1 if they differ.
     """
-    read = _read(statement, columns, minor=minor, dated=since is None or until is None)
+    read = _read_rows(statement, columns, minor=minor, dated=since is None or until is None)
     _check_network(session, network)
-    begin = _begin(since or min(read.days, default=None))
-    end = _end(until or max(read.days, default=None))
+    begin = _period_begin(since or min(read.days, default=None))
+    end = _period_end(until or max(read.days, default=None))
     attempts = _attempts(session, network, begin, end)
     known = {
         name for each in attempts for name in (each.reference, each.network_id, each.transaction_id)
@@ -108,7 +108,7 @@ def reconcile(
     for row in read.rows:
         if known.isdisjoint({row.reference, row.network_id, row.transaction_id} - {""}):
             attempts += _attempts_named_by(session, network, row)
-    result = compared(read.rows, attempts)
+    result = match_statement(read.rows, attempts)
     if session.as_json:
         click.echo(json.dumps(_document(network, result, read.left_out)))
     else:
@@ -130,7 +130,9 @@ def _check_network(session: Session, network: str) -> None:
     raise click.UsageError(printable(f"{network} is not a network of this gateway; {known}"))
 
 
-def _read(file: Path, columns: Mapping[str, str], *, minor: bool, dated: bool) -> NetworkStatement:
+def _read_rows(
+    file: Path, columns: Mapping[str, str], *, minor: bool, dated: bool
+) -> NetworkStatement:
     try:
         with file.open(newline="", encoding="utf-8-sig") as text:
             return read_statement(text, columns, minor=minor, dated=dated)
@@ -140,17 +142,17 @@ def _read(file: Path, columns: Mapping[str, str], *, minor: bool, dated: bool) -
         raise click.UsageError(f"{file} is not a CSV file in UTF-8: {error}") from None
 
 
-def _begin(first: date | None) -> str | None:
+def _period_begin(first: date | None) -> str | None:
     """The time at which a period begins, as the control API takes it. first: a day or a time."""
     if isinstance(first, datetime) and first.tzinfo:
         return iso(first.astimezone(UTC))
     return None if first is None else f"{first:%Y-%m-%d}T00:00:00Z"
 
 
-def _end(last: date | None) -> str | None:
+def _period_end(last: date | None) -> str | None:
     """The time at which a period ends, which is after all of its last day."""
     is_time = isinstance(last, datetime) and last.tzinfo
-    return _begin(last if is_time or last is None else last + timedelta(days=1))
+    return _period_begin(last if is_time or last is None else last + timedelta(days=1))
 
 
 def _attempts(
@@ -163,7 +165,7 @@ def _attempts(
         query = [("network", network), ("outcome", outcome), *period]
         found += every_record(session, "attempts", query)
     # Amounts of SMS are in units, which are not on a statement of money.
-    return [_ours(each) for each in found if each["operation"] != "sms"]
+    return [_our_attempt(each) for each in found if each["operation"] != "sms"]
 
 
 def _attempts_named_by(session: Session, network: str, row: StatementRow) -> list[OurAttempt]:
@@ -173,11 +175,15 @@ def _attempts_named_by(session: Session, network: str, row: StatementRow) -> lis
         query = [("network", network), (name, value), ("limit", LIST_LIMIT)]
         page = session.gateway.control("GET", "attempts", query=query).document
         if page["attempts"]:
-            return [_ours(each)._replace(in_period=False) for each in page["attempts"]]
-    return _of_transaction(session, network, row.transaction_id) if row.transaction_id else []
+            return [_our_attempt(each)._replace(in_period=False) for each in page["attempts"]]
+    return (
+        _attempts_of_transaction(session, network, row.transaction_id) if row.transaction_id else []
+    )
 
 
-def _of_transaction(session: Session, network: str, transaction_id: str) -> list[OurAttempt]:
+def _attempts_of_transaction(
+    session: Session, network: str, transaction_id: str
+) -> list[OurAttempt]:
     """The attempts at a network for this transaction_id, of all services."""
     query = [("transaction_id", transaction_id), ("mode", "P"), ("limit", LIST_LIMIT)]
     page = session.gateway.control("GET", "transactions", query=query).document
@@ -188,10 +194,10 @@ def _of_transaction(session: Session, network: str, transaction_id: str) -> list
         found += [
             attempt for attempt in asked.document["attempts"] if attempt["network"] == network
         ]
-    return [_ours(each)._replace(in_period=False) for each in found]
+    return [_our_attempt(each)._replace(in_period=False) for each in found]
 
 
-def _ours(shown: Mapping[str, Any]) -> OurAttempt:
+def _our_attempt(shown: Mapping[str, Any]) -> OurAttempt:
     return OurAttempt(
         shown["id"],
         shown["reference"],
@@ -247,19 +253,19 @@ def _lines(network: str, result: Reconciliation, left_out: int) -> Iterator[str]
     rows: list[list[object]] = []
     steps: list[NextStep] = []
     for pair in result.different:
-        said = f"{pair.attempt.amount} {pair.attempt.currency} here"
-        rows.append(["different amount", *_of_row(pair.row), said])
+        note = f"{pair.attempt.amount} {pair.attempt.currency} here"
+        rows.append(["different amount", *_row_cells(pair.row), note])
         steps.append(about_difference(pair))
     for what, found in (
         ("missing here", result.missing_here),
         ("not taken back here", result.not_taken_back),
     ):
-        rows += [[what, *_of_row(row), here] for row, here, _ in found]
+        rows += [[what, *_row_cells(row), here] for row, here, _ in found]
         steps += [step for *_, step in found]
     for each in result.missing_there:
-        said = f"transaction {each.transaction_id} of service {each.service_id}"
+        note = f"transaction {each.transaction_id} of service {each.service_id}"
         amount = f"{each.amount} {each.currency}"
-        rows.append(["missing there", None, each.reference, amount, said])
+        rows.append(["missing there", None, each.reference, amount, note])
         steps.append(about_missing_there(each))
     if rows:
         numbered = [[number, *row] for number, row in enumerate(rows, 1)]
@@ -279,5 +285,5 @@ def _lines(network: str, result: Reconciliation, left_out: int) -> Iterator[str]
         yield f"{number}. {do}: {how}"
 
 
-def _of_row(row: StatementRow) -> tuple[int, str, str]:
+def _row_cells(row: StatementRow) -> tuple[int, str, str]:
     return row.line, row.name, f"{row.amount} {row.currency}".strip()

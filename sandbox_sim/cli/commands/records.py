@@ -44,7 +44,7 @@ _mode = click.option(
 )
 
 
-def _amount(_context: click.Context, _param: click.Parameter, text: str | None) -> str | None:
+def _parse_amount(_context: click.Context, _param: click.Parameter, text: str | None) -> str | None:
     """An amount as a text for the control API, so that no digit is lost."""
     if text is None:
         return None
@@ -60,7 +60,7 @@ def _amount(_context: click.Context, _param: click.Parameter, text: str | None) 
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=check_ids)
 @click.option(
-    "--amount", callback=_amount, help="The amount to refund; by default all that is left."
+    "--amount", callback=_parse_amount, help="The amount to refund; by default all that is left."
 )
 @click.option("--by", default=getpass.getuser, help="Who refunds; by default your user name.")
 @click.option("--reason", required=True, help="Why; it is saved with your name.")
@@ -77,10 +77,10 @@ def refund(session: Session, /, ids: tuple[str, ...], **body: str | None) -> Non
     ID is the transaction_id of the collection, its network transaction id or the id of one of its
     callbacks.
     """
-    session.request("POST", "transactions", *ids, "refund", body=body, lines=_refunded)
+    session.request("POST", "transactions", *ids, "refund", body=body, lines=_refund_line)
 
 
-def _refunded(document: dict[str, Any]) -> Iterator[str]:
+def _refund_line(document: dict[str, Any]) -> Iterator[str]:
     money = f"{document['amount']} {document['currency_code']}"
     status = status_words(document["status"])
     yield (
@@ -143,16 +143,16 @@ def ask_network(session: Session, ids: tuple[str, ...]) -> None:
 
     The payment is not sent again. ID is as for `show`; for an SMS it is the processing_id.
     """
-    session.request("POST", "transactions", *ids, "ask", body={}, lines=_asked)
+    session.request("POST", "transactions", *ids, "ask", body={}, lines=_status_lines)
 
 
-def _asked(document: dict[str, Any]) -> Iterator[str]:
+def _status_lines(document: dict[str, Any]) -> Iterator[str]:
     yield f"{document['transaction_id']} is {status_words(document['status'])}"
     yield from document["open_because"] or (document["network_said"],)
     yield from document["waiting"]
 
 
-def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str:
+def _parse_status(_context: click.Context, _param: click.Parameter, text: str) -> str:
     words = {word: code for word, code in STATUS_WORDS.items() if word != "pending"}
     code = words.get(text, text)
     if code not in words.values():
@@ -160,7 +160,7 @@ def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str
     return code
 
 
-def _ids_before_status(
+def _check_ids_and_status(
     context: click.Context, param: click.Parameter, ids: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The ids. click takes a single argument as the ID, so report that STATUS is missing."""
@@ -170,8 +170,8 @@ def _ids_before_status(
 
 
 @transactions.command()
-@click.argument("ids", nargs=-1, metavar="[SERVICE_ID] ID", callback=_ids_before_status)
-@click.argument("status", callback=_decided)
+@click.argument("ids", nargs=-1, metavar="[SERVICE_ID] ID", callback=_check_ids_and_status)
+@click.argument("status", callback=_parse_status)
 @click.option("--reason", help="Mode P: why; it is saved with your name.")
 @click.option(
     "--by", default=getpass.getuser, help="Mode P: who decides; by default your user name."
@@ -206,7 +206,7 @@ def settle(
     if reason is not None:
         body |= {"reason": reason, "by": by, "force": force}
     try:
-        session.request("POST", "transactions", *ids, "settle", body=body, lines=_settled)
+        session.request("POST", "transactions", *ids, "settle", body=body, lines=_settled_line)
     except ControlApiError as refused:
         # The message names fields of the control API; replace them by the options.
         fields = "set reason, and by to your name"
@@ -214,7 +214,7 @@ def settle(
         raise ControlApiError(refused.status, refused.message.replace(fields, options)) from None
 
 
-def _settled(document: dict[str, Any]) -> Iterator[str]:
+def _settled_line(document: dict[str, Any]) -> Iterator[str]:
     line = f"{document['transaction_id']} is {status_words(document['status'])}"
     said = document.get("network_said")
     yield line if said is None else f"{line}; the network was asked first: {said}"
@@ -225,7 +225,7 @@ def callbacks() -> None:
     """Callbacks, each with all its attempts; retry or resend one."""
 
 
-_NOT_OF_STATE: Final = [
+_RESEND_FILTERS: Final = [
     each for each in CALLBACKS.filters if each.field not in {"state", "unacknowledged", "mode"}
 ]
 
@@ -237,36 +237,36 @@ add_show(
 
 @callbacks.command()
 @click.argument("callback_id", metavar="[ID]", required=False)
-@click.option("--all", "every", is_flag=True, help="Retry all callbacks that are retrying.")
+@click.option("--all", "retry_all", is_flag=True, help="Retry all callbacks that are retrying.")
 @click.option("--service-id", type=int, help="With --all: only callbacks of this service.")
 @with_session
 def retry(
-    session: Session, /, callback_id: str | None, service_id: int | None, *, every: bool
+    session: Session, /, callback_id: str | None, service_id: int | None, *, retry_all: bool
 ) -> None:
     """Make the next attempt at a callback now, without moving the clock.
 
     ID is its id, its network transaction id or its transaction_id. This command is for callbacks
     that wait for an attempt; `resend` sends one that was delivered or given up.
     """
-    if every is (callback_id is not None):
+    if retry_all is (callback_id is not None):
         raise click.UsageError("give the ID of a callback, or --all for all that are retrying")
     if callback_id is not None and service_id is not None:
         raise click.UsageError("--service-id needs --all; it cannot be combined with an ID")
     if callback_id is not None:
         session.request(
-            "POST", "callbacks", callback_id, "retry", lines=lambda each: [_retried(each)]
+            "POST", "callbacks", callback_id, "retry", lines=lambda each: [_retried_line(each)]
         )
     else:
         body = {"service_id": service_id}
-        session.request("POST", "callbacks", "retry", body=body, lines=_all_retried)
+        session.request("POST", "callbacks", "retry", body=body, lines=_retried_lines)
 
 
-def _retried(callback: dict[str, Any]) -> str:
+def _retried_line(callback: dict[str, Any]) -> str:
     return f"{callback['id']} goes to {callback['url']} now"
 
 
-def _all_retried(document: dict[str, Any]) -> Iterator[str]:
-    yield from map(_retried, document["callbacks"])
+def _retried_lines(document: dict[str, Any]) -> Iterator[str]:
+    yield from map(_retried_line, document["callbacks"])
     if not document["callbacks"]:
         yield "no callbacks are retrying"
 
@@ -274,7 +274,7 @@ def _all_retried(document: dict[str, Any]) -> Iterator[str]:
 @callbacks.command()
 @click.argument("callback_id", metavar="[ID]", required=False)
 @click.option("--failed", is_flag=True, help="All callbacks whose attempts have all failed.")
-@list_options(_NOT_OF_STATE, pages=False)
+@list_options(_RESEND_FILTERS, pages=False)
 @click.option(
     "--url", callback=check_address, help="Send to this address instead of the previous one."
 )
@@ -294,10 +294,10 @@ def resend(
         raise click.UsageError("filters need --failed; they cannot be combined with an ID")
     else:
         path = ("callbacks", callback_id, "resend")
-        session.request("POST", *path, body={"url": url}, lines=lambda each: [_resent(each)])
+        session.request("POST", *path, body={"url": url}, lines=lambda each: [_resent_line(each)])
 
 
-def _resent(callback: dict[str, Any]) -> str:
+def _resent_line(callback: dict[str, Any]) -> str:
     return f"{callback['id']} goes to {callback['url']} again"
 
 
@@ -316,7 +316,7 @@ def _resend_failed(session: Session, query: Query, url: str | None) -> None:
         else:
             resent.append(answer.document)
             if not session.as_json:
-                click.echo(_resent(printable_document(resent[-1])))
+                click.echo(_resent_line(printable_document(resent[-1])))
     if session.as_json:
         click.echo(json.dumps({"callbacks": resent}))
     elif not resent and not problems:

@@ -31,7 +31,7 @@ def clock() -> None:
 @with_session
 def show(session: Session, /) -> None:
     """Show gateway time, its difference from the machine's time, and whether it is frozen."""
-    session.request("GET", "clock", lines=_time)
+    session.request("GET", "clock", lines=_time_line)
 
 
 @clock.command()
@@ -40,21 +40,21 @@ def show(session: Session, /) -> None:
 def advance(session: Session, /, duration: float) -> None:
     """Move gateway time forward, run all jobs that become due, and wait until they are done."""
     given: dict[str, Any] = {"body": {"seconds": duration}, "timeout_s": ADVANCE_TIMEOUT_S}
-    session.request("POST", "clock", "advance", **given, lines=_jobs_that_ran)
+    session.request("POST", "clock", "advance", **given, lines=_job_lines)
 
 
 @clock.command()
 @with_session
 def freeze(session: Session, /) -> None:
     """Freeze gateway time; `advance` still moves it."""
-    session.request("POST", "clock", "freeze", lines=_time)
+    session.request("POST", "clock", "freeze", lines=_time_line)
 
 
 @clock.command()
 @with_session
 def resume(session: Session, /) -> None:
     """Let gateway time run again, from the time at which it is frozen."""
-    session.request("POST", "clock", "resume", lines=_time)
+    session.request("POST", "clock", "resume", lines=_time_line)
 
 
 @clock.command("reset")
@@ -65,7 +65,7 @@ def reset_clock(session: Session, /) -> None:
     Exit 1, with a list, if a payment, callback or SMS that was created after the machine's time is
     still waiting.
     """
-    session.request("POST", "clock", "reset", lines=_time)
+    session.request("POST", "clock", "reset", lines=_time_line)
 
 
 @click.command()
@@ -73,7 +73,7 @@ def reset_clock(session: Session, /) -> None:
 @with_session
 def reset(session: Session, /, service_id: int | None) -> None:
     """Delete all records of one service or of all. Records of mode P are kept."""
-    session.request("POST", "reset", body={"service_id": service_id}, lines=_what_was_reset)
+    session.request("POST", "reset", body={"service_id": service_id}, lines=_reset_line)
 
 
 @click.command()
@@ -96,17 +96,17 @@ def backup(session: Session, /) -> None:
 @with_session
 def seed(session: Session, /, **chosen: int | None) -> None:
     """Add payments and SMS of invented people to a service. The same seed gives the same people."""
-    session.request("POST", "seed", body=chosen, lines=_people)
+    session.request("POST", "seed", body=chosen, lines=_people_lines)
 
 
-def _people(document: dict[str, Any]) -> Iterator[str]:
+def _people_lines(document: dict[str, Any]) -> Iterator[str]:
     what = f"{document['payments']} payments and {document['messages']} SMS"
     yield f"{what} for service {document['service_id']}, of seed {document['seed']}:"
     yield from document["fewer"]
     yield from tables.listing(document["people"], "people", fields("name", "customer_number", "nw"))
 
 
-def _time(document: dict[str, Any]) -> Iterator[str]:
+def _time_line(document: dict[str, Any]) -> Iterator[str]:
     # The clocks of a machine differ by microseconds; those are left out.
     now, moved = document["now"], round(document["shift_s"], 3)
     if document["frozen"]:
@@ -115,13 +115,13 @@ def _time(document: dict[str, Any]) -> Iterator[str]:
         yield f"{now}, {moved:.15g} s from the machine's time" if moved else now
 
 
-def _jobs_that_ran(document: dict[str, Any]) -> Iterator[str]:
+def _job_lines(document: dict[str, Any]) -> Iterator[str]:
     for job in document["ran"]:
         yield f"{job['due_at']}  {job['kind']}  service {job['service_id']}  {job['subject']}"
-    yield from _time(document)
+    yield from _time_line(document)
 
 
-def _what_was_reset(document: dict[str, Any]) -> Iterator[str]:
+def _reset_line(document: dict[str, Any]) -> Iterator[str]:
     service_id, kept = document["service_id"], " and ".join(document["kept"])
     which = "all services were" if service_id is None else f"service {service_id} was"
     yield f"{which} reset; {kept} are kept"
@@ -139,7 +139,7 @@ def snapshot() -> None:
 def save(session: Session, name: str, service_id: int | None) -> None:
     """Save the state; replaces a snapshot of the same name."""
     body = {"name": name, "service_id": service_id}
-    session.request("POST", "snapshots", body=body, lines=_one)
+    session.request("POST", "snapshots", body=body, lines=_snapshot_line)
 
 
 @snapshot.command()
@@ -147,7 +147,7 @@ def save(session: Session, name: str, service_id: int | None) -> None:
 @with_session
 def load(session: Session, name: str) -> None:
     """Restore a snapshot. A job that had five minutes left has five minutes left again."""
-    session.request("POST", "snapshots", name, "restore", lines=_one)
+    session.request("POST", "snapshots", name, "restore", lines=_snapshot_line)
 
 
 @snapshot.command("list")
@@ -168,7 +168,7 @@ def delete(session: Session, name: str) -> None:
     session.request("DELETE", "snapshots", name, lines=deleted_line)
 
 
-def _one(snapshot: JsonObject) -> Iterator[str]:
+def _snapshot_line(snapshot: JsonObject) -> Iterator[str]:
     return _SNAPSHOTS.lines([snapshot])
 
 
@@ -176,7 +176,7 @@ def _service_of(snapshot: JsonObject) -> object:
     return "all" if snapshot["service_id"] is None else snapshot["service_id"]
 
 
-def _counts(snapshot: JsonObject) -> str:
+def _record_counts(snapshot: JsonObject) -> str:
     counts = [f"{count} {kind}" for kind, count in snapshot["records"].items() if count]
     return ", ".join(counts) or "nothing"
 
@@ -185,7 +185,7 @@ _SNAPSHOTS: Final = RecordView(
     "snapshots",
     "snapshots",
     (),
-    {**fields("time=taken_at", "name"), "service": _service_of, "records": _counts},
+    {**fields("time=taken_at", "name"), "service": _service_of, "records": _record_counts},
 )
 
 

@@ -37,7 +37,7 @@ _DECLINED: Final = "015"  # the only rejection with a transaction
 # The headers of an answer that are printed.
 _SHOWN_HEADERS: Final = ("X-Sandbox-Rule", "Retry-After")
 # The control API waits for success only; after this time the records are read, to see a failure.
-_LOOK_AGAIN_S: Final = 0.5
+_POLL_INTERVAL_S: Final = 0.5
 
 
 class _Exchange(NamedTuple):
@@ -118,8 +118,8 @@ def trigger(
     number, unless the field is text in the request, such as transaction_id. With --fail, SMS are
     accepted and refunded, cards get code 019 and all other operations get 015.
     """
-    asked, inbox = Operation(operation), f"{session.gateway.address}/_sandbox/inbox"
-    body = asked.sample(
+    chosen, inbox = Operation(operation), f"{session.gateway.address}/_sandbox/inbox"
+    body = chosen.sample(
         service_id,
         inbox,
         transaction_id=f"TRIGGER-{machine_time.random_name()}",
@@ -127,19 +127,19 @@ def trigger(
         request_time=machine_time.now().strftime("%Y-%m-%d %H:%M:%S"),
         fail=fail,
     )
-    if asked is Operation.CARD and mode == "P":
+    if chosen is Operation.CARD and mode == "P":
         if fail:
             raise click.UsageError("--fail is for --mode S: in mode P the payment page decides")
         del body["customer_number"]
         body["nw"] = HOSTED_CARD
     for name, text in fields:
         body[name] = parse_value(text, number=not isinstance(body.get(name), str))
-    url = session.gateway.address + asked.row.path
+    url = session.gateway.address + chosen.row.path
     if not session.as_json:
-        _print(f"POST {url}", body)
+        _print_section(f"POST {url}", body)
     credentials = (client_key, secret_key)
-    answer = session.gateway.call(asked.row.path, body, credentials)
-    exchange = _Exchange(asked, body, answer, credentials)
+    answer = session.gateway.call(chosen.row.path, body, credentials)
+    exchange = _Exchange(chosen, body, answer, credentials)
     if not session.as_json:
         _show_answer(exchange)
     outcome = _wait_for_outcome(session.gateway, exchange, timeout) if wait else _Outcome()
@@ -162,13 +162,15 @@ def _wait_for_outcome(gateway: RunningGateway, exchange: _Exchange, timeout_s: f
         if exchange.accepted and not is_payment:
             outcome = _Outcome(messages=_messages_of(gateway, exchange, timeout_s))
             if any(each["status"] == "ACKNOWLEDGED" for each in outcome.messages or ()):
-                outcome = outcome._replace(problem=_too_late(gateway, "message sent", timeout_s))
+                outcome = outcome._replace(
+                    problem=_timeout_message(gateway, "message sent", timeout_s)
+                )
         elif exchange.accepted:
             outcome = _Outcome(_callback_of(gateway, exchange, timeout_s))
             if outcome.callback is None:
-                outcome = _Outcome(problem=_too_late(gateway, "callback", timeout_s))
+                outcome = _Outcome(problem=_timeout_message(gateway, "callback", timeout_s))
         if is_payment and (exchange.accepted or exchange.document["response_code"] == _DECLINED):
-            outcome = outcome._replace(status=_status(gateway, exchange))
+            outcome = outcome._replace(status=_query_status(gateway, exchange))
     except CommandFailed as failure:
         problem = f"the outcome cannot be read: {failure.message}"
         return _Outcome(outcome.callback, problem=problem)
@@ -182,11 +184,13 @@ def _callback_of(
     ids = exchange.service_id, exchange.body["transaction_id"]
     # An older payment may have the same transaction_id.
     network_id = gateway.control("GET", "transactions", *ids).document["network_transaction_id"]
-    found = _watched(
+    found = _poll_records(
         *(gateway, "callbacks", 1, timeout_s),
         match={"service_id": exchange.service_id, "network_transaction_id": network_id},
-        wish={"state": "delivered"},
-        over=lambda found: any(each["attempts"] or each["state"] == "dropped" for each in found),
+        success={"state": "delivered"},
+        is_complete=lambda found: any(
+            each["attempts"] or each["state"] == "dropped" for each in found
+        ),
     )
     return found[0] if found else None
 
@@ -197,45 +201,45 @@ def _messages_of(
     """Return the messages of a send when each is sent or refunded, or after `timeout_s`."""
     sent = exchange.document["response_data"]
     name = "batch_id" if sent["batch_id"] else "processing_id"
-    return _watched(
+    return _poll_records(
         *(gateway, "sms", sent.get("total_recipients", 1), timeout_s),
         match={"service_id": exchange.service_id, name: sent[name]},
-        wish={"status": "SENT"},
-        over=lambda found: all(each["status"] != "ACKNOWLEDGED" for each in found),
+        success={"status": "SENT"},
+        is_complete=lambda found: all(each["status"] != "ACKNOWLEDGED" for each in found),
     )
 
 
-def _watched(
+def _poll_records(
     gateway: RunningGateway,
     plural: str,
     count: int,
     timeout_s: float,
     *,
     match: JsonObject,
-    wish: JsonObject,
-    over: Callable[[Sequence[JsonObject]], bool],
+    success: JsonObject,
+    is_complete: Callable[[Sequence[JsonObject]], bool],
 ) -> Sequence[JsonObject]:
-    """Return the matching records when `over` is true for them, or after `timeout_s`.
+    """Return the matching records when `is_complete` is true for them, or after `timeout_s`.
 
-    wish: the fields of a successful record; the control API waits for these.
+    success: the fields of a successful record; the control API waits for these.
     """
-    until = machine_time.monotonic() + timeout_s
+    deadline = machine_time.monotonic() + timeout_s
     while True:
-        left = max(0.0, until - machine_time.monotonic())
-        wished = {"match": {**match, **wish}, "count": count}
-        briefly = {**wished, "timeout_s": min(left, _LOOK_AGAIN_S)}
+        remaining_s = max(0.0, deadline - machine_time.monotonic())
+        wait_s = min(remaining_s, _POLL_INTERVAL_S)
+        body = {"match": {**match, **success}, "count": count, "timeout_s": wait_s}
         try:
-            gateway.control("POST", plural, "wait", body=briefly)
+            gateway.control("POST", plural, "wait", body=body)
         except ControlApiError as refused:
             if refused.status != 408:
                 raise
         body = {"match": match, "limit": count}
         found = gateway.control("POST", plural, "find", body=body).document[plural]
-        if (found and over(found)) or left == 0:
+        if (found and is_complete(found)) or remaining_s == 0:
             return list(found)
 
 
-def _too_late(gateway: RunningGateway, what: str, timeout_s: float) -> str:
+def _timeout_message(gateway: RunningGateway, what: str, timeout_s: float) -> str:
     """The message about a timeout, with what to do if the clock is frozen."""
     text = f"no {what} within {timeout_s:g} s"
     if not gateway.control("GET", "clock").document["frozen"]:
@@ -243,15 +247,15 @@ def _too_late(gateway: RunningGateway, what: str, timeout_s: float) -> str:
     return f"{text}: the clock is frozen; move it, for example with `sandbox-sim clock advance 5`"
 
 
-def _status(gateway: RunningGateway, exchange: _Exchange) -> JsonObject | None:
+def _query_status(gateway: RunningGateway, exchange: _Exchange) -> JsonObject | None:
     """Return the answer to a status query; None if the transaction is not found."""
-    asked = {name: exchange.body.get(name) for name in ("service_id", "transaction_id")}
-    answer = gateway.call("/get_transaction_status", asked, exchange.credentials)
+    body = {name: exchange.body.get(name) for name in ("service_id", "transaction_id")}
+    answer = gateway.call("/get_transaction_status", body, exchange.credentials)
     record: JsonObject | None = answer.document.get("response_data")
     return record
 
 
-def _print(head: str, fields: JsonObject, colour: str | None = None, *between: str) -> None:
+def _print_section(head: str, fields: JsonObject, colour: str | None = None, *between: str) -> None:
     click.echo(click.style(head, fg=colour, bold=True))
     for line in (*between, *tables.outline(fields, "  ")):
         click.echo(line)
@@ -265,7 +269,7 @@ def _show_answer(exchange: _Exchange) -> None:
         if name.lower() in answer.headers
     )
     why = answer.headers.get("x-sandbox-why")
-    _print(
+    _print_section(
         ", ".join((f"HTTP {answer.status}", *headers)),
         exchange.document,
         "green" if exchange.accepted else "red",
@@ -277,11 +281,11 @@ def _show_outcome(outcome: _Outcome) -> None:
     callback, status = outcome.callback, outcome.status
     if callback is not None:
         verdict = last_verdict(callback) or callback["state"]
-        _print(f"callback to {callback['url']}: {verdict}", callback["body"])
+        _print_section(f"callback to {callback['url']}: {verdict}", callback["body"])
     if outcome.messages:
         click.echo("\n".join(MESSAGES.lines(outcome.messages)))
     if status is not None:
-        _print(f"final status {status['status']}: {status['status_desc']}", {})
+        _print_section(f"final status {status['status']}: {status['status_desc']}", {})
 
 
 def _document(url: str, exchange: _Exchange, outcome: _Outcome) -> dict[str, Any]:
