@@ -445,7 +445,7 @@ class TestOtherClients:
         assert len(result.stderr) < 1_000
 
     def test_compare_stops_reading_an_endless_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sides, "_MOST_BYTES", 1_000_000)
+        monkeypatch.setattr(sides, "_MAX_BYTES", 1_000_000)
 
         with answering(HEAD, b"\r\n", endlessly=b" " * 65536) as (url, _):
             result = run(url, "compare", url)
