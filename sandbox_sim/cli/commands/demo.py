@@ -21,12 +21,12 @@ from sandbox_sim.cli.client import CommandFailed
 from sandbox_sim.cli.commands.configuration import settings_options
 from sandbox_sim.cli.options import Integer
 from sandbox_sim.cli.serve.listening import (
-    CODES,
+    EXIT_CODES,
     bound_sockets,
     ignore_signals,
     registered,
     run_server,
-    stopped_by,
+    stop_on_signal,
     why_not_listening,
 )
 from sandbox_sim.cli.serve.process import serving
@@ -132,7 +132,7 @@ def _client(settings: Settings) -> Client:
 
 
 async def _serve(settings: Settings, client: Client, shop_port: int, ready: "DemoReady") -> int:
-    stop = stopped_by(CODES)
+    stop = stop_on_signal(EXIT_CODES)
     shop_settings = settings.model_copy(update={"port": shop_port})
     with contextlib.ExitStack() as stack:
         try:
