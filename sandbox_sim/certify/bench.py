@@ -75,11 +75,11 @@ def open_bench(
     port: int | None = None,
     front: CertifyBench | None = None,
 ) -> Iterator[CertifyBench]:
-    """A bench whose gateway runs. Raises `ConfigError`, and `FileError` where the port is taken.
+    """Start a gateway for cases. Raises `ConfigError`, and `FileError` if the port is taken.
 
-    make: makes the gateway. restarts: whether a case restarts it; its state is in a file then, and
-    in memory, which is faster, where not. cases: how many may run behind it. port: in place of that
-    of certify.toml; 0 takes a free one. front: the one whose gateway it is behind.
+    make: makes the gateway. restarts: whether a case restarts it; if so, its state is in a file,
+    otherwise in memory, which is faster. cases: how many may run behind it. port: replaces the port
+    of certify.toml; 0 is a free one. front: the bench whose gateway passes requests on to this one.
     """
     with ExitStack() as stack:
         store = "memory:"
@@ -91,11 +91,9 @@ def open_bench(
             values["port"] = port
         values["port"] = values["port"] or stack.enter_context(free_port())
         settings = settings_from({**values, "quiet": True}, f"[gateway] of {configuration.file}")
-        url = f"{settings.scheme}://{client_host(settings.host, settings.port)}"
-        if front is None:
-            bench = CertifyBench(configuration, make(settings, None), url)
-        else:
-            bench = CertifyBench(configuration, make(settings, front.gateway), front.gateway_url)
+        own_url = f"{settings.scheme}://{client_host(settings.host, settings.port)}"
+        gateway = make(settings, front.gateway if front else None)
+        bench = CertifyBench(configuration, gateway, front.gateway_url if front else own_url)
         try:
             bench.start()
         except OSError as error:

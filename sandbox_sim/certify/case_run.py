@@ -53,9 +53,7 @@ def forge(
     """The callback about a transaction, with the profile and key of this gateway."""
     client = bench.settings.credentials[0].client()
     callbacks = bench.settings.behaviour().callbacks
-    changed = _record(about, bench.gateway.service_id, at, posted)._replace(
-        client_key=client.client_key
-    )
+    changed = _record(posted, about, bench.gateway.service_id, client.client_key, at)
     profile = callbacks.profile_of(about.callback_url, client)
     callback = compose(changed, profile, client.secret_key, about.transaction_id, at)
     body, signature = callback.body.encode(), callback.signature
@@ -73,7 +71,7 @@ def forge(
 
 
 def _record(
-    about: "Transaction", service_id: int, at: datetime, posted: PostedCallback
+    posted: PostedCallback, about: "Transaction", service_id: int, client_key: str, at: datetime
 ) -> TransactionRecord:
     changes = posted.changes
     payment = Payment(
@@ -91,7 +89,7 @@ def _record(
     return TransactionRecord(
         payment=payment,
         network_transaction_id=about.network_transaction_id,
-        client_key="",
+        client_key=client_key,
         initiated_at=at,
         status=Status(posted.status),
     )
@@ -105,7 +103,7 @@ _PAYOUT: Final = "payout"
 _UNPAID: Final = frozenset({"001", "003"})
 
 
-class ExpectationFailed(Exception):
+class StepFailed(Exception):
     """A step states what must hold, and it does not hold; the text says what holds instead."""
 
 
@@ -162,7 +160,7 @@ class CaseRun:
         try:
             for place, step in enumerate(self._case.steps, 1):  # noqa: B007 -- for the reason
                 self._run_step(step)
-        except ExpectationFailed as error:
+        except StepFailed as error:
             verdict, reason = CaseVerdict.FAILED, str(error)
         except ApplicationHangs as error:
             verdict, reason = CaseVerdict.FAILED, f"the application hangs: {error}"
@@ -208,10 +206,10 @@ class CaseRun:
             self._timeline.note("application", "certify", f"its number is {number}")
 
     def _refund(self, name: str, _: bool) -> None:
-        self._timeline.note("certify", "application", f"refund of {_order_words(name)}")
+        self._timeline.note("certify", "application", f"refund of {_label(name)}")
         number = self._orders[name]
         if number is None:
-            raise ExpectationFailed(f"{self._describe_order(name)}, and must be paid")
+            raise StepFailed(f"{self._state_text(name)}, and must be paid")
         self._run_watched(partial(self._application.refund, number, self._settings.order_timeout))
         self._last_action_at = self._time.monotonic()
 
@@ -245,7 +243,7 @@ class CaseRun:
         about = self._payment(name)
         callbacks = self._gateway.callbacks.where(transaction_id=about.transaction_id)
         if not callbacks:
-            raise ValueError(f"replay: there is no callback of {_order_words(name)} yet")
+            raise ValueError(f"replay: there is no callback of {_label(name)} yet")
         first = callbacks[0]
         again = CallbackRequest(first.url, first.headers, first.content)
         self._post_callback(f"POST callback of {name!r} once more", again)
@@ -305,8 +303,8 @@ class CaseRun:
             within, after = timedelta(), ""  # it changes no more
         if not self._wait(lambda: self._state(name) in wanted, within):
             wish = " or ".join(wanted)
-            raise ExpectationFailed(
-                f"{self._describe_order(name)}{after}, and must become {wish}{self._hint(name)}"
+            raise StepFailed(
+                f"{self._state_text(name)}{after}, and must become {wish}{self._hint(name)}"
             )
 
     def _check_stays(self, name: str, wanted: Sequence[State]) -> None:
@@ -314,9 +312,7 @@ class CaseRun:
 
         def check() -> None:
             if self._state(name) not in wanted:
-                raise ExpectationFailed(
-                    f"{self._describe_order(name)}, and must be {' or '.join(wanted)}"
-                )
+                raise StepFailed(f"{self._state_text(name)}, and must be {' or '.join(wanted)}")
 
         check()
         if self._states[name] == "pending":
@@ -328,7 +324,7 @@ class CaseRun:
         charges = self._charges(name)
         if len(charges) != wanted:
             ids = ", ".join(each.transaction_id for each in charges) or "no payment"
-            raise ExpectationFailed(
+            raise StepFailed(
                 f"the customer is charged {_times(len(charges))} ({ids}), "
                 f"and must be charged {_times(wanted)}"
             )
@@ -337,7 +333,7 @@ class CaseRun:
         payouts = self._transactions(_PAYOUT, self._placed[name].phone)
         found = [each for each in payouts if each.status not in _UNPAID]
         if len(found) != wanted:
-            raise ExpectationFailed(
+            raise StepFailed(
                 f"the customer gets the money back {_times(len(found))}, "
                 f"and must get it {_times(wanted)}"
             )
@@ -347,9 +343,7 @@ class CaseRun:
         has_paid = any(each.status == "000" for each in self._charges(name))
         if (state == "paid") is not has_paid:
             truth = "paid" if has_paid else "not paid"
-            raise ExpectationFailed(
-                f"{_order_words(name)} is {state}, and at the gateway it is {truth}"
-            )
+            raise StepFailed(f"{_label(name)} is {state}, and at the gateway it is {truth}")
 
     def _check_receipts(self, name: str, wanted: int) -> None:
         number = self._orders[name]
@@ -364,9 +358,7 @@ class CaseRun:
             else counted
         )
         if found != wanted:
-            raise ExpectationFailed(
-                f"{_times(found)} a receipt was sent, and it must be {_times(wanted)}"
-            )
+            raise StepFailed(f"{_times(found)} a receipt was sent, and it must be {_times(wanted)}")
 
     def _check_pause(self, wanted: timedelta) -> None:
         """Require this pause between the refused payment and the next one, if there is one."""
@@ -380,10 +372,8 @@ class CaseRun:
 
         self._wait(lambda: bool(pauses()), self._settings.gives_up_after)
         if pauses() and pauses()[0] < wanted - timedelta(seconds=2 * _TICK_S):
-            result, asked = format_duration(pauses()[0]), format_duration(wanted)
-            raise ExpectationFailed(
-                f"it sent again after {result}, and Retry-After asks for {asked}"
-            )
+            result, required = format_duration(pauses()[0]), format_duration(wanted)
+            raise StepFailed(f"it sent again after {result}, and Retry-After asks for {required}")
 
     def _state(self, name: str) -> State:
         """The state of an order, which goes into the timeline where it has changed."""
@@ -392,15 +382,15 @@ class CaseRun:
         if self._states.get(name) != state:
             self._states[name] = state
             self._timeline.update()
-            self._timeline.note("application", "application", f"{_order_words(name)} is {state}")
+            self._timeline.note("application", "application", f"{_label(name)} is {state}")
         return state
 
-    def _describe_order(self, name: str) -> str:
+    def _state_text(self, name: str) -> str:
         """The state of an order, as a sentence."""
         if self._orders[name] is None:
             answer = self._refusals[name]
-            return f"{_order_words(name)} was refused by the application{answer}, so it has failed"
-        return f"{_order_words(name)} is {self._states[name]}"
+            return f"{_label(name)} was refused by the application{answer}, so it has failed"
+        return f"{_label(name)} is {self._states[name]}"
 
     def _payments(self, name: str) -> "Sequence[Transaction]":
         placed = self._placed[name]
@@ -414,9 +404,7 @@ class CaseRun:
     def _payment(self, name: str) -> "Transaction":
         found = self._payments(name)
         if not found:
-            raise ExpectationFailed(
-                f"no payment of {_order_words(name)} reached the gateway{self._hint(name)}"
-            )
+            raise StepFailed(f"no payment of {_label(name)} reached the gateway{self._hint(name)}")
         return found[-1]
 
     def _charges(self, name: str) -> "Sequence[Transaction]":
@@ -468,7 +456,7 @@ class CaseRun:
         return True
 
 
-def _order_words(order: str) -> str:
+def _label(order: str) -> str:
     return "the order" if order == "order" else f"the order {order!r}"
 
 

@@ -100,7 +100,7 @@ class CaseStep(Table):
         return verb
 
     @property
-    def required_order(self) -> str | None:
+    def prior_order(self) -> str | None:
         """The order that must have been placed before; None where the step is about no order."""
         if self.post is not None:
             return self.post.of
@@ -131,10 +131,8 @@ class CertifyCase(Table):
         for number, step in enumerate(self.steps):
             if step.order is not None:
                 orders.append(step.order)
-            elif step.required_order not in {None, *(each.name for each in orders)}:
-                raise ValueError(
-                    f"steps.{number}: no order {step.required_order!r} was placed before"
-                )
+            elif step.prior_order not in {None, *(each.name for each in orders)}:
+                raise ValueError(f"steps.{number}: no order {step.prior_order!r} was placed before")
         for what in ("name", "phone"):
             if len({getattr(each, what) for each in orders}) < len(orders):
                 raise ValueError(f"steps: each order needs a {what} of its own")

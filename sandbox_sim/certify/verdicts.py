@@ -114,12 +114,8 @@ class CaseTimeline:
         for request in self._gateway.requests:
             if self._is_new(request.id):
                 self._requests.append((now, request))
-                yield TimelineEvent(
-                    now, request.at, "application", "gateway", _request_text(request)
-                )
-                yield TimelineEvent(
-                    now, request.at, "gateway", "application", _answer_text(request)
-                )
+                yield TimelineEvent(now, request.at, "application", "gateway", _summary(request))
+                yield TimelineEvent(now, request.at, "gateway", "application", _outcome(request))
 
     def _new_callbacks(self) -> Iterator[TimelineEvent]:
         for callback in self._gateway.callbacks:
@@ -135,11 +131,11 @@ class CaseTimeline:
         return is_new
 
 
-def _request_text(request: "Request") -> str:
+def _summary(request: "Request") -> str:
     return " ".join(filter(None, (request.operation or request.path, request.transaction_id)))
 
 
-def _answer_text(request: "Request") -> str:
+def _outcome(request: "Request") -> str:
     inner = ""
     if request.operation == "status" and isinstance(request.answer, dict):
         record = request.answer.get("response_data")

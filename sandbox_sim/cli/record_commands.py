@@ -20,7 +20,7 @@ from sandbox_sim.cli.options import (
     parse_match,
     wait_options,
 )
-from sandbox_sim.cli.tables import Columns, JsonObject, fields
+from sandbox_sim.cli.tables import Columns, Json, fields
 from sandbox_sim.records.transactions import status_words
 from sandbox_sim.values.timestamps import iso
 
@@ -44,23 +44,23 @@ class RecordView(NamedTuple):
     list_filters: Sequence[Filter] = ()
     full_cells: bool = False
 
-    def lines(self, records: Sequence[JsonObject]) -> Iterator[str]:
+    def lines(self, records: Sequence[Json]) -> Iterator[str]:
         """The records as a table, or a line such as `no requests`."""
         shorten = not self.full_cells
         return tables.listing(records, self.label, self.columns, self.optional, shorten=shorten)
 
-    def page(self, document: JsonObject) -> Iterator[str]:
+    def page(self, document: Json) -> Iterator[str]:
         """The records of a page, and how to see the next one."""
         yield from self.lines(document[self.plural])
         yield from tables.next_page_line(document)
 
 
-def last_verdict(callback: JsonObject) -> str | None:
+def last_verdict(callback: Json) -> str | None:
     """The verdict on the last attempt; None if there was no attempt."""
     return callback["attempts"][-1]["verdict"] if callback["attempts"] else None
 
 
-def _reasons(transaction: JsonObject) -> Sequence[str]:
+def _reasons(transaction: Json) -> Sequence[str]:
     """Why a transaction of mode P waits for a person, or else why it is open."""
     return transaction.get("waiting") or transaction.get("open_because") or ()
 
@@ -234,9 +234,8 @@ def _add_find(group: click.Group, kind: RecordView) -> None:
     )
     @with_session
     def _find(session: Session, match: Mapping[str, object], limit: int) -> None:
-        session.request(
-            "POST", kind.plural, "find", body={"match": match, "limit": limit}, lines=lines
-        )
+        body = {"match": match, "limit": limit}
+        session.request("POST", kind.plural, "find", body=body, lines=lines)
 
 
 def _add_wait(group: click.Group, kind: RecordView) -> None:

@@ -25,9 +25,9 @@ _COLOURS: Final = {
 _INDENT: Final = "  "
 _LONG_FIELDS: Final = frozenset({"response_body", "body", "message"})
 
-JsonObject = Mapping[str, Any]
+Json = Mapping[str, Any]
 # From each heading of a table to the function that returns the cell for a record.
-Columns = Mapping[str, Callable[[JsonObject], object]]
+Columns = Mapping[str, Callable[[Json], object]]
 
 
 def fields(*headings: str) -> Columns:
@@ -37,7 +37,7 @@ def fields(*headings: str) -> Columns:
 
 
 def listing(
-    records: Sequence[JsonObject],
+    records: Sequence[Json],
     words: str,
     columns: Columns,
     optional: Columns = MappingProxyType({}),
@@ -61,13 +61,13 @@ def listing(
     yield from table(list(columns), rows, shorten=shorten)
 
 
-def next_page_line(document: JsonObject) -> Iterator[str]:
+def next_page_line(document: Json) -> Iterator[str]:
     """The line that says how to get the next page; none below the last page."""
     if document["next"] is not None:
         yield f"more: --after {document['next']}"
 
 
-def deleted_line(document: JsonObject) -> Iterator[str]:
+def deleted_line(document: Json) -> Iterator[str]:
     """The line that says how many records were deleted."""
     yield f"{document['deleted']} deleted"
 
@@ -82,9 +82,9 @@ def table(
     columns = zip(headings, *cells, strict=True)
     widths = [*map(_width, columns)]
     widths[-1] = 0
-    yield click.style(_row_line(headings, widths), bold=True)
+    yield click.style(_row(headings, widths), bold=True)
     for row in cells:
-        yield _row_line(row, widths, coloured_status)
+        yield _row(row, widths, coloured_status)
 
 
 def _width(cells: Iterable[str]) -> int:
@@ -92,9 +92,7 @@ def _width(cells: Iterable[str]) -> int:
     return max((length for length in map(len, cells) if length <= _MAX_CELL_LENGTH), default=0)
 
 
-def _row_line(
-    cells: Sequence[str], widths: Sequence[int], style: Callable[[str], str] = str
-) -> str:
+def _row(cells: Sequence[str], widths: Sequence[int], style: Callable[[str], str] = str) -> str:
     """The line of a row. style: adds the colour of a cell, which takes no width."""
     padded = [
         style(cell) + " " * (width - len(cell)) for cell, width in zip(cells, widths, strict=True)
@@ -150,7 +148,7 @@ def shorten_cell(text: str) -> str:
     return f"{text[:_MAX_CELL_LENGTH]}…" if len(text) > _MAX_CELL_LENGTH else text
 
 
-def transaction_lines(transaction: JsonObject, *, exchanges: bool = False) -> Iterator[str]:
+def transaction_lines(transaction: Json, *, exchanges: bool = False) -> Iterator[str]:
     """The lines of a transaction of either mode.
 
     exchanges: whether to print every request to the network, every answer and notification.
@@ -177,7 +175,7 @@ def transaction_lines(transaction: JsonObject, *, exchanges: bool = False) -> It
     yield from _advice_lines(transaction)
 
 
-def _fact_lines(transaction: JsonObject) -> Iterator[str]:
+def _fact_lines(transaction: Json) -> Iterator[str]:
     amount = f"{transaction['amount']} {transaction['currency_code']}"
     what = (transaction["operation"], amount, transaction["nw"], transaction["party"])
     yield " ".join(filter(None, what))
@@ -204,7 +202,7 @@ def _fact_lines(transaction: JsonObject) -> Iterator[str]:
         yield f"{verb} for status queries at {transaction['expires_at']}"
 
 
-def _attempt_lines(attempt: JsonObject) -> Iterator[str]:
+def _attempt_lines(attempt: Json) -> Iterator[str]:
     decided = attempt["decided_at"]
     yield f"begun {attempt['created_at']}" + ("" if decided is None else f", decided {decided}")
     network_id = f", network id {attempt['network_id']}" if attempt["network_id"] else ""
@@ -226,7 +224,7 @@ def _attempt_lines(attempt: JsonObject) -> Iterator[str]:
         yield f"{attempt['settled_by']} decided: {attempt['settled_reason']}"
 
 
-def _entry_lines(entry: JsonObject) -> Iterator[str]:
+def _entry_lines(entry: Json) -> Iterator[str]:
     """A manual entry in the ledger, with who made it and why."""
     manual, amount = entry["manual"], entry["amount"].removeprefix("-")
     moved = f"{amount} from {entry['debit']} to {entry['credit']}"
@@ -234,7 +232,7 @@ def _entry_lines(entry: JsonObject) -> Iterator[str]:
     yield f"{_INDENT}because: {manual['reason']}"
 
 
-def _exchange_lines(exchange: JsonObject) -> Iterator[str]:
+def _exchange_lines(exchange: Json) -> Iterator[str]:
     """A request to the network and its answer, or a notification from the network."""
     status = exchange["status"] and f"HTTP {exchange['status']}"
     answer = ", ".join(filter(None, (status, exchange["problem"]))) or "answered"
@@ -253,7 +251,7 @@ def _message_lines(mark: str, headers: dict[str, Any], body: str) -> Iterator[st
         yield f"{_INDENT}{mark} {body}"
 
 
-def _advice_lines(transaction: JsonObject) -> Iterator[str]:
+def _advice_lines(transaction: Json) -> Iterator[str]:
     """Why a transaction of mode P is open or waits for a person, and which commands help."""
     is_open, waiting = transaction.get("open_because", ()), transaction.get("waiting", ())
     if not is_open and not waiting:

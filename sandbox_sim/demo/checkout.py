@@ -206,9 +206,8 @@ class Checkout:
         now = self.clock.now()
         if found is None:
             log.warning("a callback about a transaction that no order has")
-            self.book.add_unmatched(
-                UnmatchedCallback(now, event.transaction_id, event.status, event.amount)
-            )
+            unmatched = UnmatchedCallback(now, event.transaction_id, event.status, event.amount)
+            self.book.add_unmatched(unmatched)
             return None
         order, transaction = found
         wanted, came = (transaction.amount, order.currency), (event.amount, event.currency)
@@ -269,11 +268,9 @@ class Checkout:
             self._apply(order, transaction, Status.FAILED, Source.STATUS_QUERY, detail)
 
     def _schedule_query(self, transaction: Transaction) -> None:
-        settings = self.settings
-        wait = settings.first_query_after_s * 2 ** min(transaction.queries, 20)
-        transaction.query_at = self.clock.now() + timedelta(
-            seconds=min(wait, settings.longest_query_interval_s)
-        )
+        wait_s = self.settings.first_query_after_s * 2 ** min(transaction.queries, 20)
+        wait_s = min(wait_s, self.settings.longest_query_interval_s)
+        transaction.query_at = self.clock.now() + timedelta(seconds=wait_s)
 
     def _apply(
         self, order: Order, transaction: Transaction, status: Status, source: Source, detail: str

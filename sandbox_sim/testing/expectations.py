@@ -1,7 +1,7 @@
 """Expectations about records; the error of a failed one shows the records that exist."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
@@ -18,24 +18,19 @@ _MAX_CELL_LENGTH: Final = 60
 
 def table_lines(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
     """The lines of a table. Long cells are cut, except in the last column."""
-    lines = [
-        list(headings),
-        *(
-            [_shortened(_one_line(cell)) for cell in row[:-1]] + [_one_line(row[-1])]
-            for row in rows
-        ),
-    ]
+    lines = [list(headings), *([*map(_short_cell, row[:-1]), _cell(row[-1])] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         yield "  " + "  ".join(padded).rstrip()
 
 
-def _one_line(value: object) -> str:
+def _cell(value: object) -> str:
     return "-" if value is None else redact_text(" ".join(str(value).split()))
 
 
-def _shortened(text: str) -> str:
+def _short_cell(value: object) -> str:
+    text = _cell(value)
     return text if len(text) <= _MAX_CELL_LENGTH else f"{text[:_MAX_CELL_LENGTH]}…"
 
 
@@ -67,7 +62,7 @@ class Records(Sequence[R], Generic[R]):
     rejected.
     """
 
-    def __init__(self, kind: type[R], records: Sequence[R], note: str = "") -> None:
+    def __init__(self, kind: type[R], records: Iterable[R], note: str = "") -> None:
         self._kind = kind
         self._records = tuple(records)
         self.note = note

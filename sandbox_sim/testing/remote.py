@@ -72,31 +72,31 @@ class RemoteGateway(ServiceGateway):
     def inbox(self, name: str = "callbacks") -> Records[Delivery]:
         """The deliveries to `inbox_url(name)`, oldest first."""
         path = f"inbox/{self._inbox_name(name)}/messages"
-        return Records(Delivery, [*map(Delivery.from_view, self._records(path, "messages"))])
+        return Records(Delivery, map(Delivery.from_view, self._records(path, "messages")))
 
     @property
     def callbacks(self) -> Records[Callback]:
         """All callbacks, acknowledged or not."""
         return self._with_requests(
-            Records(Callback, [*map(Callback.from_view, self._own_records("callbacks"))])
+            Records(Callback, map(Callback.from_view, self._own_records("callbacks")))
         )
 
     @property
     def transactions(self) -> Records[Transaction]:
         """All payments that status queries find."""
         found = self._own_records("transactions")
-        findable = [Transaction.from_view(each) for each in found if not each["expired"]]
+        findable = (Transaction.from_view(each) for each in found if not each["expired"])
         return self._with_requests(Records(Transaction, findable))
 
     @property
     def sms(self) -> Messages:
         """All SMS."""
-        return self._with_requests(Messages(Sms, [*map(Sms.from_view, self._own_records("sms"))]))
+        return self._with_requests(Messages(Sms, map(Sms.from_view, self._own_records("sms"))))
 
     @property
     def requests(self) -> Records[Request]:
         """All requests of this service, each with its answer and the reason."""
-        return Records(Request, [*map(Request.from_view, self._own_records("requests"))])
+        return Records(Request, map(Request.from_view, self._own_records("requests")))
 
     def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
         """Return the newest callback with these fields, after an attempt at its receiver.
@@ -116,9 +116,8 @@ class RemoteGateway(ServiceGateway):
             if remaining_s <= 0:
                 mismatch = callbacks.mismatch("a", wanted, matching_are="so, unsent or unanswered")
                 raise AssertionError(f"waited {timeout_s:g} s: {mismatch}")
-            self._wait_delivered(
-                1 + sum(each.state == "delivered" for each in callbacks), remaining_s
-            )
+            delivered = sum(each.state == "delivered" for each in callbacks)
+            self._wait_delivered(1 + delivered, remaining_s)
 
     def retry_callbacks(self, any_id: str | None = None) -> Sequence[Callback]:
         """Make the next attempt at all retrying callbacks now, or at one.
@@ -133,9 +132,7 @@ class RemoteGateway(ServiceGateway):
             return [*map(Callback.from_view, answer["callbacks"])]
         matching = [each for each in self.callbacks if any_id in _ids(each)]
         if len(matching) != 1:
-            found = (
-                "there is no callback" if not matching else f"{len(matching)} callbacks have the id"
-            )
+            found = f"{len(matching)} callbacks have the id" if matching else "there is no callback"
             raise ValueError(f"{found} {any_id!r}")
         return [Callback.from_view(self._control(f"callbacks/{matching[0].id}/retry", None))]
 

@@ -152,11 +152,9 @@ class ServiceGateway(ABC):
         `ValueError` for an invalid value.
         """
         __tracebackhide__ = True
-        outcome = _without_none(status=status, response_code=response_code, code=code)
-        rest = _without_none(
-            outcome=outcome or None, delay_ms=delay_ms, callback=callback, times=times
-        )
-        return self._control("overrides", {"match": self._match_own_service(match), **rest})
+        outcome = _given(status=status, response_code=response_code, code=code)
+        rest = _given(outcome=outcome or None, delay_ms=delay_ms, callback=callback, times=times)
+        return self._control("overrides", {"match": self._scoped(match), **rest})
 
     def fault(
         self,
@@ -184,7 +182,7 @@ class ServiceGateway(ABC):
         value.
         """
         __tracebackhide__ = True
-        fault = _without_none(
+        fault = _given(
             latency=latency,
             status=status,
             connection_reset=connection_reset,
@@ -192,16 +190,14 @@ class ServiceGateway(ABC):
             malformed_json=malformed_json,
             timeout=timeout,
         )
-        rest = _without_none(
+        rest = _given(
             retry_after_s=retry_after_s,
             processed=processed,
             probability=probability,
             every=every,
             times=times,
         )
-        return self._control(
-            "faults", {"match": self._match_own_service(match), "fault": fault, **rest}
-        )
+        return self._control("faults", {"match": self._scoped(match), "fault": fault, **rest})
 
     def clear_faults(self) -> None:
         """Delete all faults of this service."""
@@ -219,7 +215,7 @@ class ServiceGateway(ABC):
         self._inboxes.add(inbox)
         return inbox
 
-    def _match_own_service(self, match: Mapping[str, object]) -> dict[str, object]:
+    def _scoped(self, match: Mapping[str, object]) -> dict[str, object]:
         return {"service_id": self.service_id, **match}
 
 
@@ -238,7 +234,7 @@ def check_timeout(timeout_s: object) -> None:
         raise ValueError(f"timeout_s must be {A_WAIT}, not {timeout_s!r}")
 
 
-def _without_none(**fields: object) -> dict[str, object]:
+def _given(**fields: object) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value is not None}
 
 

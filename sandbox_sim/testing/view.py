@@ -1,9 +1,9 @@
 """The records and the reset of one service; runs on the event loop of the gateway."""
 
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from sandbox_sim.bootstrap import Gateway
 from sandbox_sim.ports import Unit
@@ -14,6 +14,8 @@ from sandbox_sim.records.transactions import Status
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
 from sandbox_sim.values.timestamps import iso
+
+T = TypeVar("T")
 
 _UNANSWERED: Final = (
     "has not answered yet: the clock does not move until it answers or callback_timeout_s of real "
@@ -33,24 +35,24 @@ class View:
         self._service_id = service_id
         self._own_listing = _ALL._replace(service_id=service_id)
 
+    async def _oldest_first(self, work: Callable[[Unit], Awaitable[Sequence[T]]]) -> Sequence[T]:
+        """The records that a unit of work returns newest first."""
+        return (await self._run(work))[::-1]
+
     async def callbacks(self) -> Records[Callback]:
         """All callbacks."""
-        found = await self._run(lambda unit: unit.list_callbacks(self._own_listing))
-        return Records(
-            Callback, [*map(Callback.from_record, reversed(found))], await self._next_job()
-        )
+        found = await self._oldest_first(lambda unit: unit.list_callbacks(self._own_listing))
+        return Records(Callback, map(Callback.from_record, found), await self._next_job())
 
     async def transactions(self) -> Records[Transaction]:
         """All payments that status queries find."""
-        found = await self._run(lambda unit: unit.list_transactions(self._own_listing))
-        return Records(
-            Transaction, [*map(Transaction.from_record, reversed(found))], await self._next_job()
-        )
+        found = await self._oldest_first(lambda unit: unit.list_transactions(self._own_listing))
+        return Records(Transaction, map(Transaction.from_record, found), await self._next_job())
 
     async def sms(self) -> Messages:
         """All SMS."""
-        found = await self._run(lambda unit: unit.list_messages(self._own_listing))
-        return Messages(Sms, [*map(Sms.from_record, reversed(found))], await self._next_job())
+        found = await self._oldest_first(lambda unit: unit.list_messages(self._own_listing))
+        return Messages(Sms, map(Sms.from_record, found), await self._next_job())
 
     async def requests(self) -> Records[Request]:
         """All requests of the service, and those without a service.
@@ -58,21 +60,16 @@ class View:
         The latter show, for example, that an application has wrong credentials.
         """
         await self._gateway.journal.save()
-        found = await self._run(lambda unit: unit.list_entries(_ALL))
+        found = await self._oldest_first(lambda unit: unit.list_entries(_ALL))
         own_entries = [entry for entry in found if entry.service_id in {self._service_id, None}]
         others = {entry.service_id for entry in found if entry.service_id} - {self._service_id}
-        return Records(
-            Request,
-            [*map(Request.from_record, reversed(own_entries))],
-            self._other_services(others),
-        )
+        note = self._other_services(others)
+        return Records(Request, map(Request.from_record, own_entries), note)
 
     async def inbox(self, name: str) -> Records[Delivery]:
         """The deliveries to an inbox."""
-        found = await self._run(lambda unit: unit.inbox_messages(name, _ALL))
-        return Records(
-            Delivery, [*map(Delivery.from_record, reversed(found))], await self._next_job()
-        )
+        found = await self._oldest_first(lambda unit: unit.inbox_messages(name, _ALL))
+        return Records(Delivery, map(Delivery.from_record, found), await self._next_job())
 
     async def callback(self, timeout_s: float, wanted: Mapping[str, object]) -> Callback:
         """Return the newest callback with these fields, after an attempt at its receiver.
@@ -94,12 +91,11 @@ class View:
             nonlocal recorded
             while not deliveries.receivers or deliveries.recorded != recorded:
                 recorded = deliveries.recorded
-                found = await self._run(lambda unit: unit.list_callbacks(self._own_listing))
-                attempted = [
-                    Callback.from_record(each) for each in reversed(found) if each.attempts
-                ]
-                matching = Records(Callback, attempted).where(**wanted)
-                if matching:
+                found = await self._oldest_first(
+                    lambda unit: unit.list_callbacks(self._own_listing)
+                )
+                attempted = (Callback.from_record(each) for each in found if each.attempts)
+                if matching := Records(Callback, attempted).where(**wanted):
                     return matching[-1]
                 if deliveries.receivers or not await clock_control.step():
                     break
@@ -166,11 +162,11 @@ class View:
 
     async def _undecided_payments(self) -> Sequence[str]:
         """Lines about payments that stay pending until they are decided by hand."""
-        found = await self._run(lambda unit: unit.list_transactions(self._own_listing))
+        found = await self._oldest_first(lambda unit: unit.list_transactions(self._own_listing))
         return [
             f"{each.payment.transaction_id} stays pending until it is decided by hand: "
             "its payment page was opened, or an override keeps it pending"
-            for each in reversed(found)
+            for each in found
             if each.by_hand and each.status is Status.PENDING
         ]
 

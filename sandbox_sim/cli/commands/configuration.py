@@ -33,10 +33,10 @@ from sandbox_sim.values.clients import SANDBOX_CLIENT
 
 # Known variables that are not settings: options of the commands, that of the pytest plugin, and
 # those of our own tests.
-_OPTION_VARIABLES: Final = frozenset(
+_OPTION_KEYS: Final = frozenset(
     {"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN", "URL"}
 )
-_TEST_VARIABLES: Final = frozenset({"REQUIRE", "TEST_POSTGRES"})
+_TEST_KEYS: Final = frozenset({"REQUIRE", "TEST_POSTGRES"})
 
 _HEAD = """\
 # Every setting of sandbox_sim, with its default. Remove the # from the settings that you change.
@@ -101,7 +101,7 @@ def _setting_option(name: str) -> Callable[[Command], Command]:
 
 
 def _unknown_variables() -> Iterator[str]:
-    known = {*map(str.upper, Settings.model_fields), *_OPTION_VARIABLES, *_TEST_VARIABLES}
+    known = {*map(str.upper, Settings.model_fields), *_OPTION_KEYS, *_TEST_KEYS}
     for variable in sorted(map(str.upper, os.environ)):
         name = variable.removeprefix(ENV_PREFIX)
         if name != variable and name not in known and not variable.startswith(NETWORK_PREFIX):

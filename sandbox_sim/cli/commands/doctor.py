@@ -174,9 +174,7 @@ def payments_line(payments: GatewayPayments, other_service: int | None) -> str:
     return f"the payments exist in service {payments.service_id}; status queries find them"
 
 
-def profiles_document(
-    works: Sequence[Profile] | None, configured: ConfiguredProfile
-) -> dict[str, object]:
+def paid_json(works: Sequence[Profile] | None, configured: ConfiguredProfile) -> dict[str, object]:
     """The result of `--paid` as JSON; `set` is null if no setting has to change."""
     found = _recommended(works or (), configured.profile)
     return {
@@ -324,10 +322,8 @@ def doctor(
         findings, other_service = asyncio.run(_examine(receiver, orders, payments, lambda _: None))
         document = receiver_checks.shown(receiver, owner, findings)
         works = None if orders is None else working_profiles(findings)
-        more = {
-            "status_queries": payments_line(payments, other_service),
-            **profiles_document(works, configured),
-        }
+        status_queries = payments_line(payments, other_service)
+        more = {"status_queries": status_queries, **paid_json(works, configured)}
         click.echo(json.dumps({**document, **more}, indent=2))
     else:
         click.echo(introduction_line(receiver, owner))

@@ -216,9 +216,8 @@ def adjust(session: Session, /, service_id: int, amount: str, **fields: str) -> 
 @with_session
 def reverse(session: Session, /, entry: int, **signature: str) -> None:
     """Reverse a manual entry. ENTRY is its id in `ledger show`."""
-    session.request(
-        "POST", "ledger", "reverse", body={"entry": entry, **signature}, lines=_entry_line
-    )
+    body = {"entry": entry, **signature}
+    session.request("POST", "ledger", "reverse", body=body, lines=_entry_line)
 
 
 def _entry_line(document: dict[str, Any]) -> Iterator[str]:
@@ -289,9 +288,8 @@ def _statement_lines(document: dict[str, Any]) -> Iterator[str]:
         of_person = {**manual, "why": manual["reason"]}
         about = {"network_transaction_id": line["subject"], "currency": document["currency"]}
         cells = {**of_person, **line, **about}
-        rows.writerow(
-            cells | {name: _escape_formula(cells[name]) for name in _TYPED_COLUMNS if name in cells}
-        )
+        typed = {name: _escape_formula(cells[name]) for name in _TYPED_COLUMNS if name in cells}
+        rows.writerow(cells | typed)
     yield from text.getvalue().splitlines()
 
 

@@ -8,7 +8,7 @@ import click
 
 from sandbox_sim.cli.client import Session, with_session
 from sandbox_sim.cli.options import Integer, config_option, set_option
-from sandbox_sim.cli.tables import JsonObject, fields, listing
+from sandbox_sim.cli.tables import Json, fields, listing
 from sandbox_sim.records.exchanges import NotificationState
 
 # Seconds. The check of a network can take its `timeout_s`, which may be 300.
@@ -70,12 +70,12 @@ def notifications(session: Session, network: str | None, state: str | None, limi
     session.request("GET", "networks", "notifications", query=query, lines=_notification_lines)
 
 
-def _notification_lines(document: JsonObject) -> Iterator[str]:
+def _notification_lines(document: Json) -> Iterator[str]:
     names = ("id", "time=received_at", "network", "state", "attempt=attempt_id", "note")
     return listing(document["notifications"], "notifications", fields(*names))
 
 
-def _network_lines(document: JsonObject) -> Iterator[str]:
+def _network_lines(document: Json) -> Iterator[str]:
     return listing(
         document["networks"],
         _NO_NETWORKS,
@@ -89,13 +89,13 @@ def _network_lines(document: JsonObject) -> Iterator[str]:
     )
 
 
-def _route(route: JsonObject) -> str:
+def _route(route: Json) -> str:
     """The text of a route, such as `collect payout, MTN`."""
     parts = (" ".join(route[name]) for name in ("operation", "nw") if route[name])
     return ", ".join(parts) or "all"
 
 
-def _health_lines(document: JsonObject) -> Iterator[str]:
+def _health_lines(document: Json) -> Iterator[str]:
     found = document["networks"]
     if not found:
         yield f"no {_NO_NETWORKS}"

@@ -143,7 +143,7 @@ def add_override(
         "POST",
         "overrides",
         body={**rule, **effects, "delay_ms": delay_ms},
-        lines=_added_line_of("override", override_words),
+        lines=functools.partial(_added_line, "override", override_words),
     )
 
 
@@ -220,7 +220,8 @@ def add_fault(session: Session, /, rule: Mapping[str, object], **given: Any) -> 
     without such, the newest.
     """
     body = {**rule, **_fault_body(given)}
-    session.request("POST", "faults", body=body, lines=_added_line_of("fault", fault_words))
+    lines = functools.partial(_added_line, "fault", fault_words)
+    session.request("POST", "faults", body=body, lines=lines)
 
 
 def _fault_body(given: Mapping[str, Any]) -> dict[str, object]:
@@ -244,23 +245,15 @@ def _fault_body(given: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def _added_line_of(
-    noun: str, describe: Callable[[UserRule], str]
-) -> Callable[[UserRule], Iterator[str]]:
-    """Return the function that makes the output line for an added rule."""
-
-    def lines(rule: UserRule) -> Iterator[str]:
-        times = rule["times"]
-        repetition = "" if times is None else ", once" if times == 1 else f", {times} times"
-        words = f"{match_words(rule['match'])}: {describe(rule)}{repetition}"
-        yield f"{noun} {rule['id']} for {words}"
-
-    return lines
+def _added_line(noun: str, describe: Callable[[UserRule], str], rule: UserRule) -> Iterator[str]:
+    """The output line for an added rule."""
+    times = rule["times"]
+    repetition = "" if times is None else ", once" if times == 1 else f", {times} times"
+    words = f"{match_words(rule['match'])}: {describe(rule)}{repetition}"
+    yield f"{noun} {rule['id']} for {words}"
 
 
-def _add_list_and_clear(
-    group: click.Group, plural: str, describe: Callable[[UserRule], str]
-) -> None:
+def _add_commands(group: click.Group, plural: str, describe: Callable[[UserRule], str]) -> None:
     """Add the commands `list` and `clear` to a group."""
     columns: tables.Columns = {
         "id": itemgetter("id"),
@@ -286,10 +279,9 @@ def _add_list_and_clear(
         if rule_id is not None and service_id is not None:
             raise click.UsageError("give an ID or --service-id; without both, all are deleted")
         path = (plural,) if rule_id is None else (plural, rule_id)
-        session.request(
-            "DELETE", *path, query=[("service_id", service_id)], lines=tables.deleted_line
-        )
+        query = [("service_id", service_id)]
+        session.request("DELETE", *path, query=query, lines=tables.deleted_line)
 
 
-_add_list_and_clear(overrides, "overrides", override_words)
-_add_list_and_clear(faults, "faults", fault_words)
+_add_commands(overrides, "overrides", override_words)
+_add_commands(faults, "faults", fault_words)

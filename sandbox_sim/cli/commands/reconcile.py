@@ -97,7 +97,7 @@ def reconcile(
     known too; give others with --column. The period is from --since to --until; by default that of
     the column at, and without it all time. Exit 0 if both agree, 1 if they differ.
     """
-    read = _read_rows(statement, columns, minor=minor, dated=since is None or until is None)
+    read = _load(statement, columns, minor=minor, dated=since is None or until is None)
     _check_network(session, network)
     begin = _period_begin(since or min(read.days, default=None))
     end = _period_end(until or max(read.days, default=None))
@@ -130,9 +130,7 @@ def _check_network(session: Session, network: str) -> None:
     raise click.UsageError(printable(f"{network} is not a network of this gateway; {known}"))
 
 
-def _read_rows(
-    file: Path, columns: Mapping[str, str], *, minor: bool, dated: bool
-) -> NetworkStatement:
+def _load(file: Path, columns: Mapping[str, str], *, minor: bool, dated: bool) -> NetworkStatement:
     try:
         with file.open(newline="", encoding="utf-8-sig") as text:
             return read_statement(text, columns, minor=minor, dated=dated)
@@ -176,14 +174,10 @@ def _attempts_named_by(session: Session, network: str, row: StatementRow) -> lis
         page = session.gateway.control("GET", "attempts", query=query).document
         if page["attempts"]:
             return [_our_attempt(each)._replace(in_period=False) for each in page["attempts"]]
-    return (
-        _attempts_of_transaction(session, network, row.transaction_id) if row.transaction_id else []
-    )
+    return _transaction_attempts(session, network, row.transaction_id) if row.transaction_id else []
 
 
-def _attempts_of_transaction(
-    session: Session, network: str, transaction_id: str
-) -> list[OurAttempt]:
+def _transaction_attempts(session: Session, network: str, transaction_id: str) -> list[OurAttempt]:
     """The attempts at a network for this transaction_id, of all services."""
     query = [("transaction_id", transaction_id), ("mode", "P"), ("limit", LIST_LIMIT)]
     page = session.gateway.control("GET", "transactions", query=query).document

@@ -253,9 +253,8 @@ def retry(
     if callback_id is not None and service_id is not None:
         raise click.UsageError("--service-id needs --all; it cannot be combined with an ID")
     if callback_id is not None:
-        session.request(
-            "POST", "callbacks", callback_id, "retry", lines=lambda each: [_retried_line(each)]
-        )
+        path = ("callbacks", callback_id, "retry")
+        session.request("POST", *path, lines=lambda each: [_retried_line(each)])
     else:
         body = {"service_id": service_id}
         session.request("POST", "callbacks", "retry", body=body, lines=_retried_lines)

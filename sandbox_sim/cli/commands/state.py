@@ -10,7 +10,7 @@ from sandbox_sim.cli import tables
 from sandbox_sim.cli.client import RunningGateway, Session, Unreachable, with_session
 from sandbox_sim.cli.options import DURATION, Query, list_options
 from sandbox_sim.cli.record_commands import RecordView
-from sandbox_sim.cli.tables import JsonObject, deleted_line, fields
+from sandbox_sim.cli.tables import Json, deleted_line, fields
 from sandbox_sim.values.redaction import printable
 
 # Seconds. Each attempt at a receiver that does not answer takes 30 s of real time.
@@ -168,15 +168,15 @@ def delete(session: Session, name: str) -> None:
     session.request("DELETE", "snapshots", name, lines=deleted_line)
 
 
-def _snapshot_line(snapshot: JsonObject) -> Iterator[str]:
+def _snapshot_line(snapshot: Json) -> Iterator[str]:
     return _SNAPSHOTS.lines([snapshot])
 
 
-def _service_of(snapshot: JsonObject) -> object:
+def _service_of(snapshot: Json) -> object:
     return "all" if snapshot["service_id"] is None else snapshot["service_id"]
 
 
-def _record_counts(snapshot: JsonObject) -> str:
+def _record_counts(snapshot: Json) -> str:
     counts = [f"{count} {kind}" for kind, count in snapshot["records"].items() if count]
     return ", ".join(counts) or "nothing"
 

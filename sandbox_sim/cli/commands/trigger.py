@@ -26,7 +26,7 @@ from sandbox_sim.cli.options import (
     timeout_option,
 )
 from sandbox_sim.cli.record_commands import MESSAGES, last_verdict
-from sandbox_sim.cli.tables import JsonObject
+from sandbox_sim.cli.tables import Json
 from sandbox_sim.operations import ACTIONS, PAYMENTS, Operation
 from sandbox_sim.values.redaction import printable, printable_document
 from sandbox_sim.values.vocabulary import HOSTED_CARD
@@ -65,9 +65,9 @@ class _Exchange(NamedTuple):
 class _Outcome(NamedTuple):
     """The known outcome of a request; `problem` says why a part of it is unknown."""
 
-    callback: JsonObject | None = None
-    messages: Sequence[JsonObject] | None = None
-    status: JsonObject | None = None
+    callback: Json | None = None
+    messages: Sequence[Json] | None = None
+    status: Json | None = None
     problem: str | None = None
 
 
@@ -163,12 +163,12 @@ def _wait_for_outcome(gateway: RunningGateway, exchange: _Exchange, timeout_s: f
             outcome = _Outcome(messages=_messages_of(gateway, exchange, timeout_s))
             if any(each["status"] == "ACKNOWLEDGED" for each in outcome.messages or ()):
                 outcome = outcome._replace(
-                    problem=_timeout_message(gateway, "message sent", timeout_s)
+                    problem=_timeout_text(gateway, "message sent", timeout_s)
                 )
         elif exchange.accepted:
             outcome = _Outcome(_callback_of(gateway, exchange, timeout_s))
             if outcome.callback is None:
-                outcome = _Outcome(problem=_timeout_message(gateway, "callback", timeout_s))
+                outcome = _Outcome(problem=_timeout_text(gateway, "callback", timeout_s))
         if is_payment and (exchange.accepted or exchange.document["response_code"] == _DECLINED):
             outcome = outcome._replace(status=_query_status(gateway, exchange))
     except CommandFailed as failure:
@@ -177,9 +177,7 @@ def _wait_for_outcome(gateway: RunningGateway, exchange: _Exchange, timeout_s: f
     return outcome
 
 
-def _callback_of(
-    gateway: RunningGateway, exchange: _Exchange, timeout_s: float
-) -> JsonObject | None:
+def _callback_of(gateway: RunningGateway, exchange: _Exchange, timeout_s: float) -> Json | None:
     """Return the callback of the payment when it was tried or dropped; None after `timeout_s`."""
     ids = exchange.service_id, exchange.body["transaction_id"]
     # An older payment may have the same transaction_id.
@@ -188,16 +186,12 @@ def _callback_of(
         *(gateway, "callbacks", 1, timeout_s),
         match={"service_id": exchange.service_id, "network_transaction_id": network_id},
         success={"state": "delivered"},
-        is_complete=lambda found: any(
-            each["attempts"] or each["state"] == "dropped" for each in found
-        ),
+        is_done=lambda found: any(each["attempts"] or each["state"] == "dropped" for each in found),
     )
     return found[0] if found else None
 
 
-def _messages_of(
-    gateway: RunningGateway, exchange: _Exchange, timeout_s: float
-) -> Sequence[JsonObject]:
+def _messages_of(gateway: RunningGateway, exchange: _Exchange, timeout_s: float) -> Sequence[Json]:
     """Return the messages of a send when each is sent or refunded, or after `timeout_s`."""
     sent = exchange.document["response_data"]
     name = "batch_id" if sent["batch_id"] else "processing_id"
@@ -205,7 +199,7 @@ def _messages_of(
         *(gateway, "sms", sent.get("total_recipients", 1), timeout_s),
         match={"service_id": exchange.service_id, name: sent[name]},
         success={"status": "SENT"},
-        is_complete=lambda found: all(each["status"] != "ACKNOWLEDGED" for each in found),
+        is_done=lambda found: all(each["status"] != "ACKNOWLEDGED" for each in found),
     )
 
 
@@ -215,11 +209,11 @@ def _poll_records(
     count: int,
     timeout_s: float,
     *,
-    match: JsonObject,
-    success: JsonObject,
-    is_complete: Callable[[Sequence[JsonObject]], bool],
-) -> Sequence[JsonObject]:
-    """Return the matching records when `is_complete` is true for them, or after `timeout_s`.
+    match: Json,
+    success: Json,
+    is_done: Callable[[Sequence[Json]], bool],
+) -> Sequence[Json]:
+    """Return the matching records when `is_done` is true for them, or after `timeout_s`.
 
     success: the fields of a successful record; the control API waits for these.
     """
@@ -235,11 +229,11 @@ def _poll_records(
                 raise
         body = {"match": match, "limit": count}
         found = gateway.control("POST", plural, "find", body=body).document[plural]
-        if (found and is_complete(found)) or remaining_s == 0:
+        if (found and is_done(found)) or remaining_s == 0:
             return list(found)
 
 
-def _timeout_message(gateway: RunningGateway, what: str, timeout_s: float) -> str:
+def _timeout_text(gateway: RunningGateway, what: str, timeout_s: float) -> str:
     """The message about a timeout, with what to do if the clock is frozen."""
     text = f"no {what} within {timeout_s:g} s"
     if not gateway.control("GET", "clock").document["frozen"]:
@@ -247,15 +241,15 @@ def _timeout_message(gateway: RunningGateway, what: str, timeout_s: float) -> st
     return f"{text}: the clock is frozen; move it, for example with `sandbox-sim clock advance 5`"
 
 
-def _query_status(gateway: RunningGateway, exchange: _Exchange) -> JsonObject | None:
+def _query_status(gateway: RunningGateway, exchange: _Exchange) -> Json | None:
     """Return the answer to a status query; None if the transaction is not found."""
     body = {name: exchange.body.get(name) for name in ("service_id", "transaction_id")}
     answer = gateway.call("/get_transaction_status", body, exchange.credentials)
-    record: JsonObject | None = answer.document.get("response_data")
+    record: Json | None = answer.document.get("response_data")
     return record
 
 
-def _print_section(head: str, fields: JsonObject, colour: str | None = None, *between: str) -> None:
+def _print_section(head: str, fields: Json, colour: str | None = None, *between: str) -> None:
     click.echo(click.style(head, fg=colour, bold=True))
     for line in (*between, *tables.outline(fields, "  ")):
         click.echo(line)

@@ -211,6 +211,9 @@ Fields = Mapping[str, Any]
 
 NOTHING: Final[Fields] = {}
 
+# A part, a field that differs in it, and both values as texts.
+_Row = tuple[str, str, str, str]
+
 
 class Observed(NamedTuple):
     """What one side did in one case.
@@ -280,14 +283,12 @@ def differences(
     return found
 
 
-def answer_value(observed: Observed, field: str) -> Any:
+def value_of(observed: Observed, field: str) -> Any:
     """The value of a field in the first answer; None if it is absent."""
     return observed.answer.get(field)
 
 
-def _callback_differences(
-    ours: Fields, theirs: Fields, fresh: bool
-) -> list[tuple[str, str, str, str]]:
+def _callback_differences(ours: Fields, theirs: Fields, fresh: bool) -> list[_Row]:
     """The differences between two callbacks; if one side sent none, only the count."""
     if not theirs:
         return []
@@ -304,10 +305,7 @@ def _callback_rule(field: str) -> str:
     )
 
 
-def _compare(
-    part: str, ours: Fields, theirs: Fields, fresh: bool
-) -> list[tuple[str, str, str, str]]:
-    """The fields that differ, each with the part and both values as texts."""
+def _compare(part: str, ours: Fields, theirs: Fields, fresh: bool) -> list[_Row]:
     found = []
     for name in dict.fromkeys((*ours, *theirs)):
         leaf = name.rpartition(".")[2]

@@ -54,9 +54,7 @@ _MAX_NAMED_CASES: Final = 3
 _PARTS: Final = {"answer": "answer", "later": "second answer", "callback": "callback"}
 _SHOWN_FIELDS: Final = ("case", "part", "field", "ours", "theirs")
 # The fields of a request that are shown before it is sent.
-_REQUEST_FIELDS: Final = (
-    *("trans_type", "amount", "nw", "customer_number", "account_number", "service_id"),
-)
+_LISTED: Final = ("trans_type", "amount", "nw", "customer_number", "account_number", "service_id")
 
 
 class _Other(NamedTuple):
@@ -125,7 +123,7 @@ def compare(
     if obj["as_json"]:
         click.echo(json.dumps(_document(other.url, chosen, findings, remarks), indent=2))
     else:
-        click.echo("\n".join(_report_lines(other.url, chosen, findings, remarks)))
+        click.echo("\n".join(_report(other.url, chosen, findings, remarks)))
     raise SystemExit(1 if findings.differences else 0)
 
 
@@ -202,7 +200,7 @@ def _request_lines(url: str, plan: Plan) -> Iterator[str]:
     rows = []
     for each in plan.cases:
         request = fill(each.request, {})
-        words = [str(request[n]) for n in _REQUEST_FIELDS if request.get(n) not in (None, "")]
+        words = [str(request[n]) for n in _LISTED if request.get(n) not in (None, "")]
         recipients = request.get("recipients")
         words += [f"{len(recipients)} recipients"] if isinstance(recipients, list) else []
         rows.append((each.case.name, each.case.path, " ".join(words)))
@@ -212,9 +210,7 @@ def _request_lines(url: str, plan: Plan) -> Iterator[str]:
     yield "With production credentials (mode P), these are real payments and messages."
 
 
-def _report_lines(
-    url: str, plan: Plan, findings: Findings, remarks: Sequence[str]
-) -> Iterator[str]:
+def _report(url: str, plan: Plan, findings: Findings, remarks: Sequence[str]) -> Iterator[str]:
     """The report."""
     yield f"{printable(url)}: {len(plan.cases)} cases compared"
     titles = {each.case.name: each.case.title for each in plan.cases}

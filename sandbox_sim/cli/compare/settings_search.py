@@ -10,14 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from sandbox_sim.cli.compare.cases import (
-    STATUS,
-    Difference,
-    Observed,
-    Plan,
-    answer_value,
-    differences,
-)
+from sandbox_sim.cli.compare.cases import STATUS, Difference, Observed, Plan, differences, value_of
 from sandbox_sim.explanations import rules
 from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.settings.schema import Settings
@@ -83,18 +76,15 @@ async def find(
             after = await trial({**changed, candidate.name: candidate.value})
             if not _is_better(after, remaining):
                 continue
-            remaining_keys = {_field_key(each) for each in after}
+            remaining_keys = {_key(each) for each in after}
             for each in first:
-                if _field_key(each) not in remaining_keys:
+                if _key(each) not in remaining_keys:
                     causes.setdefault(each, candidate)
             changed[candidate.name] = candidate.value
             remaining, better = after, True
     needed = await _needed(changed, remaining, trial)
     return Findings(
-        [
-            *first,
-            *(each for each in remaining if _field_key(each) not in set(map(_field_key, first))),
-        ],
+        [*first, *(each for each in remaining if _key(each) not in set(map(_key, first)))],
         dict(sorted(needed.items())),
         {each: cause for each, cause in causes.items() if cause.name in needed},
     )
@@ -116,9 +106,9 @@ def candidates(plan: Plan, settings: Settings, theirs: Observations) -> Iterator
     yield Candidate("duplicates", "accept" if settings.duplicates == "reject" else "reject")
     yield Candidate("balances", "fixed" if settings.balances == "live" else "live")
     yield from (Candidate("callback_profile", each) for each in Profile)
-    for status in {answer_value(each, STATUS) for each in theirs.values() if _is_rejection(each)}:
+    for status in {value_of(each, STATUS) for each in theirs.values() if _is_rejection(each)}:
         yield Candidate("sandbox_reject_status", status)
-    units = answer_value(theirs["12-sms-balance-success"], "response_data.sms_balance")
+    units = value_of(theirs["12-sms-balance-success"], "response_data.sms_balance")
     if plan.fresh and isinstance(units, int) and units >= 0:
         yield Candidate("sms_initial_units", units)
     yield from _numbers(plan, settings, theirs)
@@ -128,7 +118,7 @@ def candidates(plan: Plan, settings: Settings, theirs: Observations) -> Iterator
 
 
 def _is_rejection(observed: Observed) -> bool:
-    row = CATALOGUE.get(str(answer_value(observed, "response_code")))
+    row = CATALOGUE.get(str(value_of(observed, "response_code")))
     return row is not None and row.sandbox
 
 
@@ -152,7 +142,7 @@ def _cards(plan: Plan, settings: Settings, theirs: Observations) -> Iterator[Can
     """Our test cards, without those that the other side refuses, plus those that it accepts."""
     cards = dict(settings.test_cards)
     for each in plan.cases:
-        code = answer_value(theirs[each.case.name], "response_code")
+        code = value_of(theirs[each.case.name], "response_code")
         card = each.request.get("customer_number")
         if each.request.get("nw") not in {"VIS", "MAS"} or not isinstance(card, str):
             continue
@@ -170,7 +160,7 @@ def _codes_of(plan: Plan, theirs: Observations, field: str) -> Iterator[tuple[st
     for each in plan.cases:
         value = each.request.get(field)
         if isinstance(value, str):
-            yield str(answer_value(theirs[each.case.name], "response_code")), value
+            yield str(value_of(theirs[each.case.name], "response_code")), value
 
 
 async def _ranked(
@@ -212,7 +202,7 @@ def _count_fields(found: Sequence[Difference]) -> int:
     return sum(each.part == "answer" or each.case not in by_answer for each in found)
 
 
-def _field_key(each: Difference) -> tuple[str, str, str]:
+def _key(each: Difference) -> tuple[str, str, str]:
     return each.case, each.part, each.field
 
 

@@ -41,6 +41,7 @@ from sandbox_sim.testing.network_contract.peer import (
 )
 
 T = TypeVar("T")
+_NETWORK: Final = "testnet"
 # The setting `timeout_s`, in real time: long enough for a busy machine. If there is no answer, the
 # clock of the bench ends the call; only an adapter with its own timer waits this long.
 TIMEOUT: Final = timedelta(seconds=10)
@@ -93,7 +94,7 @@ class RecordedEvents:
 
     async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
         """Store the part of a message."""
-        self.parts.append(MessagePart("testnet", attempt_id, number, total, network_id))
+        self.parts.append(MessagePart(_NETWORK, attempt_id, number, total, network_id))
 
 
 class BenchClock(VirtualClock):
@@ -122,6 +123,7 @@ class BenchClock(VirtualClock):
 class Bench:
     """An open adapter and the other side.
 
+    clock: the clock of the adapter.
     texts: results, log records, output, messages of exceptions and errors of the event loop; they
     must not contain secrets or personal data.
     sent: the requests that were submitted. accepted: the references that the adapter reported as
@@ -130,20 +132,12 @@ class Bench:
 
     peer: Peer
     network: Network
-    environment: NetworkEnvironment
+    clock: BenchClock
+    earlier_submits: int
     events: RecordedEvents = field(default_factory=RecordedEvents)
     texts: list[str] = field(default_factory=list)
     sent: list[SubmitRequest] = field(default_factory=list)
     accepted: set[str] = field(default_factory=set)
-    earlier_submits: int = 0
-
-    @property
-    def clock(self) -> BenchClock:
-        """The clock of the adapter."""
-        clock = self.environment.clock
-        if not isinstance(clock, BenchClock):
-            raise TypeError("the environment must have a BenchClock")
-        return clock
 
     async def get_token(self) -> None:
         """If the network uses tokens, submit a request so that the adapter has one."""
@@ -180,7 +174,7 @@ class Bench:
 
     def attempt(self, request: SubmitRequest) -> Attempt:
         """The attempt as it is saved for a request that was sent."""
-        saved = request.attempt(self.environment.name, "12345678901", 1, self.clock.now())
+        saved = request.attempt(_NETWORK, "12345678901", 1, self.clock.now())
         return saved.submitted()
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
@@ -264,9 +258,9 @@ async def open_bench(peer: Peer, address: Address = Address.SERVING) -> AsyncIte
     At the end it raises `Disproved` if a task is left, if anything else arrived than the submits of
     the proof, or if a secret is visible.
     """
-    environment = NetworkEnvironment("testnet", BenchClock(), RandomIds(seed=1), TIMEOUT)
-    bench = Bench(peer, peer.network(environment, address), environment)
-    bench.earlier_submits = len(peer.submits)
+    clock = BenchClock()
+    environment = NetworkEnvironment(_NETWORK, clock, RandomIds(seed=1), TIMEOUT)
+    bench = Bench(peer, peer.network(environment, address), clock, len(peer.submits))
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _loop, context: bench.texts.append(f"unhandled {context}"))
     before = asyncio.all_tasks()

@@ -235,11 +235,11 @@ class HttpJsonDialect:
         self.secrets = (_CANARY, basic) if canaries else ()
         payments = [each for each in read.operations if each != "sms"]
         self.large_operation = Operation((payments or read.operations)[0])
-        self._submit_request = RequestPattern(self._tables["submit"], "POST", "", auth)
-        self._status_request: RequestPattern | None = None
+        self._submit = RequestPattern(self._tables["submit"], "POST", "", auth)
+        self._status: RequestPattern | None = None
         if read.status is not None:
             host = _STATUS_HOST if read.status_base_url else ""
-            self._status_request = RequestPattern(self._tables["status"], "GET", host, auth)
+            self._status = RequestPattern(self._tables["status"], "GET", host, auth)
 
     @property
     def unprovable(self) -> Mapping[str, str]:
@@ -263,9 +263,7 @@ class HttpJsonDialect:
         """Whether `submit` cannot send two decimals, which the amounts of the proofs have."""
         currencies = self._settings.currencies
         used = "GHS" if "GHS" in currencies else min(currencies)
-        needs_all_decimals = not self._submit_request.names.isdisjoint(
-            {"amount_text", "amount_minor"}
-        )
+        needs_all_decimals = not self._submit.names.isdisjoint({"amount_text", "amount_minor"})
         return needs_all_decimals and money.decimals_of(used) < 2
 
     def network(self, base_url: str, environment: NetworkEnvironment) -> Network:
@@ -278,7 +276,7 @@ class HttpJsonDialect:
 
     def submitted(self, request: HttpRequest) -> Submitted | None:
         """The submit in a request, from the placeholders of `submit`; None for other requests."""
-        values = self._submit_request.values(request)
+        values = self._submit.values(request)
         reference = None if values is None else _reference(values)
         if values is None or reference is None:
             return None
@@ -293,7 +291,7 @@ class HttpJsonDialect:
 
     def asked(self, request: HttpRequest) -> str | None:
         """The reference in a status query; None for other requests."""
-        values = None if self._status_request is None else self._status_request.values(request)
+        values = None if self._status is None else self._status.values(request)
         return None if values is None else _reference(values)
 
     def taken(self, request: HttpRequest, *, repeated: bool) -> HttpReply:
@@ -435,7 +433,7 @@ class HttpJsonDialect:
 
     def _sent_identifier(self, reference: str | None) -> str | None:
         """The reference as `submit` sends it, or another identifier that it sends."""
-        sent = self._submit_request.names
+        sent = self._submit.names
         if reference is None or "reference" in sent:
             return reference
         if "reference_hex" in sent:

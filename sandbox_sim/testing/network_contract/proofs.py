@@ -7,7 +7,7 @@ correctly. An adapter must not block the event loop.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -38,24 +38,11 @@ from sandbox_sim.testing.network_contract.peer import (
     NotifyingPeer,
     Peer,
     Signature,
-    Submitted,
     with_card,
 )
 
-# The fields that are compared if they arrive: the value in the request, and the value that arrived.
-_REQUESTED: Final[Mapping[str, Callable[[SubmitRequest], object]]] = {
-    "currency": lambda request: request.operation is not Operation.SMS and request.currency,
-    "operation": lambda request: request.operation,
-    "party": lambda request: request.party,
-}
-
-_ARRIVED: Final[Mapping[str, Callable[[Submitted], object]]] = {
-    "currency": lambda submitted: submitted.currency,
-    "operation": lambda submitted: submitted.operations,
-    "party": lambda submitted: submitted.party,
-}
-
-FIELDS: Final = tuple(_ARRIVED)
+# The fields of a request that are compared if they arrive, each with its name in `Submitted`.
+FIELDS: Final = {"currency": "currency", "operation": "operations", "party": "party"}
 
 _CONCURRENT: Final = 20
 
@@ -67,14 +54,14 @@ async def the_field_arrives(peer: Peer, field: str) -> None:
         pairs = product(sorted(capabilities.operations), sorted(capabilities.currencies))
         for number, (operation, currency) in enumerate(pairs):
             request = replace(bench.numbered(number, operation), currency=currency)
-            if not _REQUESTED[field](request) or capabilities.objection(request):
+            is_sms_unit = field == "currency" and operation is Operation.SMS
+            if is_sms_unit or not getattr(request, field) or capabilities.objection(request):
                 continue
             await bench.submit(request)
-            for arrived in (each for each in peer.submits if each.reference == request.reference):
-                if _ARRIVED[field](arrived):
-                    has_arrived = True
-                else:
-                    missing.add(operation)
+            submits = (each for each in peer.submits if each.reference == request.reference)
+            arrived = [bool(getattr(each, FIELDS[field])) for each in submits]
+            has_arrived |= any(arrived)
+            missing |= set() if all(arrived) else {operation}
     if not has_arrived:
         raise NotProven(f"a submit has no {field} for the other side; check a real request")
     require(not missing, f"the {field} does not arrive with {', '.join(sorted(missing))}")
@@ -315,6 +302,11 @@ def _echo(request: SubmitRequest) -> Echo:
     return Echo(request.reference, request.amount, request.currency, request.operation)
 
 
+def _decided(request: SubmitRequest, outcome: Outcome) -> Decided:
+    """The decision, with all fields of the request."""
+    return Decided(request, outcome, _echo(request))
+
+
 async def status_is_read_right(peer: Peer) -> None:
     """`status` returns pending, succeeded and failed correctly. Pending payments are new ones."""
     async with open_bench(peer) as bench:
@@ -322,7 +314,7 @@ async def status_is_read_right(peer: Peer) -> None:
         for outcome, age in _STATUS_AGES.items():
             request = bench.request(reference=f"reference {outcome}")
             await bench.submit(request)
-            peer.decide(Decided(request, outcome, _echo(request)))
+            peer.decide(_decided(request, outcome))
             found = await bench.status(request, age)
             require(found.outcome is outcome, f"{outcome} is read as {found}")
             require(found.found, f"{outcome} is read as an unknown reference")
@@ -337,7 +329,7 @@ async def twenty_questions_at_once_are_not_mixed(peer: Peer) -> None:
         sent = [(bench.numbered(each), outcomes[each % len(outcomes)]) for each in numbers]
         for request, outcome in sent:
             await bench.submit(request)
-            peer.decide(Decided(request, outcome, _echo(request)))
+            peer.decide(_decided(request, outcome))
         calls = (bench.status(request, _STATUS_AGES[outcome]) for request, outcome in sent)
         for (request, outcome), found in zip(sent, await asyncio.gather(*calls), strict=True):
             require(found.outcome is outcome, f"one of twenty that is {outcome} is read as {found}")
@@ -350,8 +342,8 @@ async def a_decision_at_once_is_read_right(peer: Peer) -> None:
     async with open_bench(peer) as bench:
         declared = bench.network.capabilities.succeeds_at_once
         request = bench.request()
-        decided = Decided(request, Outcome.SUCCEEDED, _echo(request))
-        report = await _report_from(bench, Source.SUBMIT, decided)
+        decided = _decided(request, Outcome.SUCCEEDED)
+        report = await _report_of(bench, Source.SUBMIT, decided)
         if report is None:
             raise NotProven(
                 "the other side has no answer with a decision (decided_at_once); ask the operator "
@@ -407,7 +399,7 @@ async def _check_counted(bench: Bench, source: Source, amount: Decimal, reported
     """Require that a success counts only if it reports the amount of the request."""
     request = bench.request(reference=f"reference {source} {amount} {reported}", amount=amount)
     echo = _echo(request)._replace(amount=reported)
-    report = await _report_from(bench, source, Decided(request, Outcome.SUCCEEDED, echo))
+    report = await _report_of(bench, source, Decided(request, Outcome.SUCCEEDED, echo))
     if report is None:
         return
     judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
@@ -435,7 +427,7 @@ async def status_under_fault(peer: Peer, fault: Fault) -> None:
         _require_status(bench)
         request = bench.request()
         await bench.submit(request)
-        peer.decide(Decided(request, Outcome.SUCCEEDED, _echo(request)))
+        peer.decide(_decided(request, Outcome.SUCCEEDED))
         strays = peer.strays
         # A query may be repeated, so the fault applies to each try.
         for _ in range(3):
@@ -459,9 +451,7 @@ async def success_about_something_else_does_not_count(peer: Peer) -> None:
             for what, value in (("wrong", _WRONG_VALUES[name]), ("missing", None)):
                 request = bench.request(reference=f"reference {source} {name} {what}")
                 echo = Echo(**{**_echo(request)._asdict(), name: value})
-                report = await _report_from(
-                    bench, source, Decided(request, Outcome.SUCCEEDED, echo)
-                )
+                report = await _report_of(bench, source, Decided(request, Outcome.SUCCEEDED, echo))
                 if report is None:
                     continue
                 judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
@@ -469,7 +459,7 @@ async def success_about_something_else_does_not_count(peer: Peer) -> None:
                 require(judged.change is Change.MISMATCH, sentence)
 
 
-async def _report_from(bench: Bench, source: Source, decided: Decided) -> Report | None:
+async def _report_of(bench: Bench, source: Source, decided: Decided) -> Report | None:
     """The report of a decision from this source; None if the source does not report it."""
     peer = bench.peer
     if source is Source.SUBMIT and isinstance(peer, DecidingPeer) and peer.decide_at_once(decided):
@@ -492,7 +482,7 @@ async def only_the_right_signature_is_verified(peer: Peer) -> None:
         signed = bench.network.capabilities.trust is NotificationTrust.SIGNED
         request = bench.request()
         for signature in Signature:
-            decided = Decided(request, Outcome.SUCCEEDED, _echo(request))
+            decided = _decided(request, Outcome.SUCCEEDED)
             raw = _raw_notification(bench, decided, signature)
             expected = signed and signature is Signature.GOOD
             require(
@@ -506,9 +496,7 @@ async def a_changed_notification_is_not_verified(peer: Peer) -> None:
     """The signature covers every byte of the body."""
     async with open_bench(peer) as bench:
         request = bench.request()
-        raw = _raw_notification(
-            bench, Decided(request, Outcome.FAILED, _echo(request)), Signature.GOOD
-        )
+        raw = _raw_notification(bench, _decided(request, Outcome.FAILED), Signature.GOOD)
         for changed in (raw.body + b" ", b" " + raw.body, raw.body[:-1], b""):
             require(
                 not bench.network.verify(raw._replace(body=changed)),
@@ -521,7 +509,7 @@ async def a_notification_names_its_attempt(peer: Peer) -> None:
     async with open_bench(peer) as bench:
         for outcome in (Outcome.SUCCEEDED, Outcome.FAILED):
             request = bench.request()
-            found = _parsed_notification(bench, Decided(request, outcome, _echo(request)))
+            found = _parsed_notification(bench, _decided(request, outcome))
             require(found.outcome is outcome, f"{outcome} is read as {found}")
             named = found.attempt_id == request.attempt_id or found.reference == request.reference
             require(named or found.network_id, f"{found} names no attempt")
@@ -531,8 +519,8 @@ async def notifications_in_any_order_end_the_same(peer: Peer) -> None:
     """Early, repeated and contradictory notifications end an attempt only once."""
     async with open_bench(peer) as bench:
         request = bench.request()
-        succeeded = _parsed_notification(bench, Decided(request, Outcome.SUCCEEDED, _echo(request)))
-        failed = _parsed_notification(bench, Decided(request, Outcome.FAILED, _echo(request)))
+        succeeded = _parsed_notification(bench, _decided(request, Outcome.SUCCEEDED))
+        failed = _parsed_notification(bench, _decided(request, Outcome.FAILED))
         answer = (await bench.submit(request)).report
         attempt = bench.attempt(request)
         changes = []
@@ -557,7 +545,7 @@ async def a_reversal_is_read_right(peer: Peer) -> None:
         await bench.submit(request)
         attempt, changes = bench.attempt(request), []
         for outcome in (Outcome.SUCCEEDED, Outcome.REVERSED, Outcome.REVERSED):
-            peer.decide(Decided(request, outcome, _echo(request)))
+            peer.decide(_decided(request, outcome))
             found = await bench.status(request, _DAY)
             require(found.outcome is outcome, f"{outcome} is read as {found}")
             attempt, change = apply(attempt, found.report, bench.terms, bench.clock.now())
@@ -571,9 +559,7 @@ async def what_is_unreadable_is_called_so(peer: Peer) -> None:
     async with open_bench(peer) as bench:
         request = bench.request()
         await bench.submit(request)
-        raw = _raw_notification(
-            bench, Decided(request, Outcome.SUCCEEDED, _echo(request)), Signature.GOOD
-        )
+        raw = _raw_notification(bench, _decided(request, Outcome.SUCCEEDED), Signature.GOOD)
         private = f'"{" ".join((CANARY_CARD, request.party, *peer.secrets))}'.encode()
         for body in (*_UNREADABLE, private):
             try:
