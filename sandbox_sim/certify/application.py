@@ -211,17 +211,17 @@ class ConfiguredApplication:
 
     @property
     def _answer_timeout(self) -> timedelta:
-        own = self._configuration.application
-        return max(own.gives_up_after + own.reacts_within, timedelta(seconds=5))
+        terms = self._configuration.application
+        return max(terms.gives_up_after + terms.reacts_within, timedelta(seconds=5))
 
     def _send(
         self, request: ApplicationRequest, values: Mapping[str, str], within: timedelta
     ) -> ApplicationAnswer:
         service_id = str(self._configuration.application.service_id)
-        known = {"gateway": self._gateway_url, "service_id": service_id, **values}
+        all_values = {"gateway": self._gateway_url, "service_id": service_id, **values}
         if request.command is not None:
-            return _run(fill(request.command, known, shlex.quote), within)
-        return _send_http(request, known, within)
+            return _run(fill(request.command, all_values, shlex.quote), within)
+        return _send_http(request, all_values, within)
 
 
 def fill(text: str, values: Mapping[str, str], quote_value: Any = str) -> str:
@@ -351,8 +351,8 @@ def _excerpt(answer: ApplicationAnswer, request: ApplicationRequest | None = Non
         text = _INVISIBLE.sub(" ", answer.body) if location is None else location[0]
     else:
         text = _TAGS.sub(" ", text)
-    begins = " ".join(text.split())[:120]
-    return f"HTTP {answer.status}, {begins}" if answer.status else begins or "no output"
+    beginning = " ".join(text.split())[:120]
+    return f"HTTP {answer.status}, {beginning}" if answer.status else beginning or "no output"
 
 
 _FORM: Final = "application/x-www-form-urlencoded"

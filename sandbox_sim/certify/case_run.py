@@ -48,14 +48,14 @@ class CallbackRequest(NamedTuple):
 
 
 def forge(
-    posted: PostedCallback, about: "Transaction", bench: CertifyBench, at: datetime
+    posted: PostedCallback, transaction: "Transaction", bench: CertifyBench, at: datetime
 ) -> CallbackRequest:
     """The callback about a transaction, with the profile and key of this gateway."""
     client = bench.settings.credentials[0].client()
     callbacks = bench.settings.behaviour().callbacks
-    changed = _record(posted, about, bench.gateway.service_id, client.client_key, at)
-    profile = callbacks.profile_of(about.callback_url, client)
-    callback = compose(changed, profile, client.secret_key, about.transaction_id, at)
+    changed = _record(posted, transaction, bench, at)
+    profile = callbacks.profile_of(transaction.callback_url, client)
+    callback = compose(changed, profile, client.secret_key, transaction.transaction_id, at)
     body, signature = callback.body.encode(), callback.signature
     if posted.signature == "none":
         signature = None
@@ -67,36 +67,36 @@ def forge(
     headers = {"Content-Type": "application/json", "User-Agent": "sandbox-sim-certify"}
     if signature is not None:
         headers[SIGNATURE_HEADER] = signature
-    return CallbackRequest(about.callback_url, headers, body)
+    return CallbackRequest(transaction.callback_url, headers, body)
 
 
 def _record(
-    posted: PostedCallback, about: "Transaction", service_id: int, client_key: str, at: datetime
+    posted: PostedCallback, transaction: "Transaction", bench: CertifyBench, at: datetime
 ) -> TransactionRecord:
     changes = posted.changes
     payment = Payment(
-        operation=Operation(about.operation),
-        service_id=service_id,
-        transaction_id=changes.get("transaction_id", about.transaction_id),
-        reference=about.reference,
-        amount=Decimal(changes.get("amount", about.amount)),
-        nw=about.nw,
-        party=about.customer_number,
-        payment_mode=about.payment_mode,
-        currency_code=about.currency_code,
-        callback_url=about.callback_url,
+        operation=Operation(transaction.operation),
+        service_id=bench.gateway.service_id,
+        transaction_id=changes.get("transaction_id", transaction.transaction_id),
+        reference=transaction.reference,
+        amount=Decimal(changes.get("amount", transaction.amount)),
+        nw=transaction.nw,
+        party=transaction.customer_number,
+        payment_mode=transaction.payment_mode,
+        currency_code=transaction.currency_code,
+        callback_url=transaction.callback_url,
     )
     return TransactionRecord(
         payment=payment,
-        network_transaction_id=about.network_transaction_id,
-        client_key=client_key,
+        network_transaction_id=transaction.network_transaction_id,
+        client_key=bench.settings.credentials[0].client_key,
         initiated_at=at,
         status=Status(posted.status),
     )
 
 
-# How often the gateway and the application are asked what is new, in seconds.
-_TICK_S: Final = 0.07
+# Seconds between two checks of the gateway and the application.
+_POLL_INTERVAL_S: Final = 0.07
 _COLLECT: Final = "collect"
 _CARD: Final = "card"
 _PAYOUT: Final = "payout"
@@ -189,8 +189,8 @@ class CaseRun:
 
     def _place(self, order: PlacedOrder) -> None:
         by_card = ", by card" if order.pay_by == "card" else ""
-        named = f"order {order.name!r}: {order.phone}, {order.amount}{by_card}"
-        self._timeline.note("certify", "application", named)
+        description = f"order {order.name!r}: {order.phone}, {order.amount}{by_card}"
+        self._timeline.note("certify", "application", description)
         reference = f"CERTIFY-{RandomIds().record_id()[-10:]}"
         within = self._settings.order_timeout
         self._placed[order.name] = order
@@ -215,12 +215,14 @@ class CaseRun:
 
     def _visit_card_page(self, name: str, choice: str) -> None:
         """Do what the customer does there; afterwards the browser is at the landing page."""
-        about = self._payment(name)
+        transaction = self._payment(name)
         (_, request), *_ = self._timeline.requests(_CARD)[::-1]
         page = CardPageVisit(
             request, self._gateway.url, self._bench.settings, self._settings.order_timeout
         )
-        self._timeline.note("certify", "gateway", f"card page of {about.transaction_id}: {choice}")
+        self._timeline.note(
+            "certify", "gateway", f"card page of {transaction.transaction_id}: {choice}"
+        )
         self._run_watched(partial(page.choose, choice))
         if choice in {"pay", "return"}:
             self._timeline.note("certify", "application", "the browser comes to the landing page")
@@ -233,20 +235,20 @@ class CaseRun:
         self._run_watched(partial(self._gateway.advance, seconds=by.total_seconds()))
 
     def _post_own_callback(self, posted: PostedCallback) -> None:
-        about = self._payment(posted.of)
-        forged = forge(posted, about, self._bench, self._gateway.now)
+        transaction = self._payment(posted.of)
+        forged = forge(posted, transaction, self._bench, self._gateway.now)
         changed = "".join(f", {name} {value}" for name, value in posted.changes.items())
         text = f"POST callback, status {posted.status}, signature {posted.signature}{changed}"
         self._post_callback(text, forged)
 
     def _replay(self, name: str) -> None:
-        about = self._payment(name)
-        callbacks = self._gateway.callbacks.where(transaction_id=about.transaction_id)
+        transaction = self._payment(name)
+        callbacks = self._gateway.callbacks.where(transaction_id=transaction.transaction_id)
         if not callbacks:
             raise ValueError(f"replay: there is no callback of {_label(name)} yet")
         first = callbacks[0]
-        again = CallbackRequest(first.url, first.headers, first.content)
-        self._post_callback(f"POST callback of {name!r} once more", again)
+        callback = CallbackRequest(first.url, first.headers, first.content)
+        self._post_callback(f"POST callback of {name!r} once more", callback)
 
     def _post_callback(self, text: str, callback: CallbackRequest) -> None:
         routes = self._bench.settings.callback_routes()
@@ -371,7 +373,7 @@ class CaseRun:
             return [at - refused for at, _ in self._timeline.requests(_COLLECT) if at > refused]
 
         self._wait(lambda: bool(pauses()), self._settings.gives_up_after)
-        if pauses() and pauses()[0] < wanted - timedelta(seconds=2 * _TICK_S):
+        if pauses() and pauses()[0] < wanted - timedelta(seconds=2 * _POLL_INTERVAL_S):
             result, required = format_duration(pauses()[0]), format_duration(wanted)
             raise StepFailed(f"it sent again after {result}, and Retry-After asks for {required}")
 
@@ -413,8 +415,8 @@ class CaseRun:
     def _polls(self) -> int:
         """How often the application has asked for the status of payments of this case."""
         payments = (*self._timeline.requests(_COLLECT), *self._timeline.requests(_CARD))
-        own = {each.transaction_id for _, each in payments}
-        return sum(each.transaction_id in own for _, each in self._timeline.requests("status"))
+        own_ids = {each.transaction_id for _, each in payments}
+        return sum(each.transaction_id in own_ids for _, each in self._timeline.requests("status"))
 
     def _hint(self, name: str) -> str:
         """Why an order may stay as it is, for the end of a sentence; empty if it is not known."""
@@ -434,12 +436,14 @@ class CaseRun:
         with ThreadPoolExecutor(1) as pool:
             result = pool.submit(work)
             while not result.done():
-                self._time.wait(_TICK_S, result)
+                self._time.wait(_POLL_INTERVAL_S, result)
                 self._timeline.update()
         self._timeline.update()
         return result.result()
 
-    def _wait(self, is_done: Callable[[], bool], within: timedelta, every: float = _TICK_S) -> bool:
+    def _wait(
+        self, is_done: Callable[[], bool], within: timedelta, every: float = _POLL_INTERVAL_S
+    ) -> bool:
         """Wait until `is_done` or `within` has passed; return whether it is done.
 
         The time is that of the application. Raises `TimeLimitReached`.

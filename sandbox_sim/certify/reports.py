@@ -90,9 +90,9 @@ def lines(case: dict[str, Any], *, remedies: bool) -> Iterator[str]:
 def timeline(case: dict[str, Any]) -> Iterator[str]:
     """What happened in a case, a line for each event."""
     for event in case["events"]:
-        who = event["source"]
-        who += "" if event["target"] == who else f" to {event['target']}"
-        yield f"  {event['at_s']:7.3f} s  {who}: {event['text']}"
+        parties = event["source"]
+        parties += "" if event["target"] == parties else f" to {event['target']}"
+        yield f"  {event['at_s']:7.3f} s  {parties}: {event['text']}"
 
 
 def _paragraph(name: str, text: str) -> Iterator[str]:

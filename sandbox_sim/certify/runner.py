@@ -69,9 +69,9 @@ def plan_parallel_runs(
 
     @contextmanager
     def behind_shared_port(case: CertifyCase) -> Iterator[CaseEnvironment]:
-        mine = configuration.for_service(services[case.name])
-        with open_bench(mine, make, restarts=False, port=0, front=bench) as behind:
-            yield CaseEnvironment(behind, reach(mine, behind))
+        own_configuration = configuration.for_service(services[case.name])
+        with open_bench(own_configuration, make, restarts=False, port=0, front=bench) as behind:
+            yield CaseEnvironment(behind, reach(own_configuration, behind))
 
     def alone(case: CertifyCase) -> str | None:
         if case.restarts("application"):
@@ -189,7 +189,7 @@ def _result_without_run(
 def time_needed(terms: CertifyTerms, case: CertifyCase) -> timedelta:
     """The real time that the application may take in a case, by the terms."""
     application = terms.application
-    once = {
+    times = {
         "order": application.order_timeout,
         "refund": application.order_timeout,
         "card": 3 * application.reacts_within,
@@ -199,5 +199,7 @@ def time_needed(terms: CertifyTerms, case: CertifyCase) -> timedelta:
     }
     total = timedelta()
     for step in case.steps:
-        total += once.get(step.verb, timedelta()) + application.polls_every * (step.wait_polls or 0)
+        total += times.get(step.verb, timedelta()) + application.polls_every * (
+            step.wait_polls or 0
+        )
     return total

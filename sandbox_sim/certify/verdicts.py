@@ -119,10 +119,10 @@ class CaseTimeline:
 
     def _new_callbacks(self) -> Iterator[TimelineEvent]:
         for callback in self._gateway.callbacks:
-            about = f"callback {callback.transaction_id}, status {callback.status}"
+            prefix = f"callback {callback.transaction_id}, status {callback.status}"
             for attempt in callback.attempts:
                 if self._is_new(f"{callback.id}/{attempt.number}"):
-                    text = f"{about}: {attempt.verdict}"
+                    text = f"{prefix}: {attempt.verdict}"
                     yield TimelineEvent(self.elapsed, attempt.at, "gateway", "application", text)
 
     def _is_new(self, key: str) -> bool:

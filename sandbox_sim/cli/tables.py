@@ -154,8 +154,8 @@ def transaction_lines(transaction: Json, *, exchanges: bool = False) -> Iterator
     exchanges: whether to print every request to the network, every answer and notification.
     """
     name = transaction["transaction_id"]
-    whose = f"{name} of service {transaction['service_id']}, mode {transaction['mode']}"
-    yield f"{whose}: {coloured_status(status_words(transaction['status']))}"
+    head = f"{name} of service {transaction['service_id']}, mode {transaction['mode']}"
+    yield f"{head}: {coloured_status(status_words(transaction['status']))}"
     yield from (_INDENT + line for line in _fact_lines(transaction))
     for attempt in transaction.get("attempts", ()):
         yield ""
@@ -177,8 +177,8 @@ def transaction_lines(transaction: Json, *, exchanges: bool = False) -> Iterator
 
 def _fact_lines(transaction: Json) -> Iterator[str]:
     amount = f"{transaction['amount']} {transaction['currency_code']}"
-    what = (transaction["operation"], amount, transaction["nw"], transaction["party"])
-    yield " ".join(filter(None, what))
+    parts = (transaction["operation"], amount, transaction["nw"], transaction["party"])
+    yield " ".join(filter(None, parts))
     if transaction["reference"]:
         yield f"reference: {transaction['reference']}"
     yield f"network transaction id: {transaction['network_transaction_id']}"

@@ -162,11 +162,11 @@ class Checkout:
     async def _send(
         self, order: Order, transaction: Transaction, request: Awaitable[Accepted | Refused]
     ) -> None:
-        named = {"transaction_id": transaction.transaction_id}
+        facts = {"transaction_id": transaction.transaction_id}
         try:
             outcome = await request
         except Unanswered as error:
-            order.note(self.clock.now(), "unanswered", **named, why=error)
+            order.note(self.clock.now(), "unanswered", **facts, why=error)
         else:
             self._apply_answer(order, transaction, outcome)
         transaction.sent_at = self.clock.now()
@@ -234,11 +234,11 @@ class Checkout:
             return
         transaction.queries += 1
         self._schedule_query(transaction)
-        named = {"transaction_id": transaction.transaction_id}
+        facts = {"transaction_id": transaction.transaction_id}
         try:
             found = await self.gateway.status(transaction.transaction_id)
         except Unanswered as error:
-            order.note(self.clock.now(), "no_answer", **named, why=error)
+            order.note(self.clock.now(), "no_answer", **facts, why=error)
             return
         if transaction.status is not Status.PENDING:  # a callback came meanwhile
             return
@@ -248,7 +248,7 @@ class Checkout:
         effect = self._apply(order, transaction, found.status, Source.STATUS_QUERY, found.detail)
         if effect is Effect.STILL_PENDING:
             if transaction.queries == 1:
-                order.note(self.clock.now(), "asked", **named)
+                order.note(self.clock.now(), "asked", **facts)
             transaction.accepted = True
 
     def _handle_unknown_transaction(self, order: Order, transaction: Transaction) -> None:
@@ -257,13 +257,13 @@ class Checkout:
         If the gateway once accepted the request, its record has expired, and a person must decide.
         If not, the request never arrived, unless it was sent so recently that it may still arrive.
         """
-        named = {"transaction_id": transaction.transaction_id}
+        facts = {"transaction_id": transaction.transaction_id}
         now = self.clock.now()
         if transaction.accepted:
             transaction.query_at = None
-            order.flag(now, "record_gone", **named)
+            order.flag(now, "record_gone", **facts)
         elif now - transaction.sent_at >= timedelta(seconds=self.settings.arrives_within_s):
-            order.note(now, "never_arrived", **named)
+            order.note(now, "never_arrived", **facts)
             detail = ENGLISH.never_arrived
             self._apply(order, transaction, Status.FAILED, Source.STATUS_QUERY, detail)
 

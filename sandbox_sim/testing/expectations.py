@@ -163,12 +163,15 @@ class Records(Sequence[R], Generic[R]):
         __tracebackhide__ = True
         wanted = self._parse_wanted(wanted)
         count = len(self.where(**wanted))
-        which = f" with {_describe_fields(wanted)}" if wanted else ""
-        there = f"{count} of {len(self)} {'is' if count == 1 else 'are'} {matching_are}:"
+        fields_text = f" with {_describe_fields(wanted)}" if wanted else ""
+        found_text = f"{count} of {len(self)} {'is' if count == 1 else 'are'} {matching_are}:"
         if not count:
-            there = "the only one differs:" if len(self) == 1 else f"all {len(self)} differ:"
-        said = there if self else "there is none"
-        lines = [f"expected {number} {self._kind.noun}{which}, but {said}", *self.table(wanted)]
+            found_text = "the only one differs:" if len(self) == 1 else f"all {len(self)} differ:"
+        found_text = found_text if self else "there is none"
+        lines = [
+            f"expected {number} {self._kind.noun}{fields_text}, but {found_text}",
+            *self.table(wanted),
+        ]
         if not count:
             lines += [*self._rejections(wanted), self.note]
         return "\n".join(filter(None, lines))

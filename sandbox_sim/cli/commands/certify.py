@@ -144,21 +144,21 @@ def run(
             output.print_start(bench.gateway_url, len(wanted))
             application = _reach(configuration, bench)
             parallel = plan_parallel_runs(configuration, bench, wanted, SandboxGateway, _reach)
-            picked = wanted
+            remaining = wanted
             while True:
                 before = snapshot(Path(), html) if watch else {}
                 found = run_cases(
-                    bench, application, picked,
+                    bench, application, remaining,
                     seed=seed, on_result=output.print_case, parallel=parallel,
                 )  # fmt: skip
                 output.print_end(found)
-                if not watch or (found.succeeded and picked is wanted):
+                if not watch or (found.succeeded and remaining is wanted):
                     break
                 if not found.succeeded:
                     output.print_waiting(bench.gateway_url)
                     wait_for_change(Path(), before, html)
                 failed = [each.case.name for each in found.results if not each.is_good]
-                picked = select(cases, failed) if failed else wanted
+                remaining = select(cases, failed) if failed else wanted
     except (FileError, ConfigError) as error:
         raise WrongUsage(str(error)) from None
     if not found.succeeded:
@@ -265,12 +265,12 @@ def snapshot(folder: Path, report: Path | None = None) -> Snapshot:
 
 def wait_for_change(folder: Path, before: Snapshot, report: Path | None = None) -> None:
     """Wait until a source file differs from `before`, and then until the changes have ended."""
-    seen = before
+    previous = before
     while True:
         now = snapshot(folder, report)
-        if now == seen != before:
+        if now == previous != before:
             return
-        seen = now
+        previous = now
         Event().wait(_POLL_INTERVAL_S)
 
 

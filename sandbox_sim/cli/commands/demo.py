@@ -89,8 +89,8 @@ def demo_settings(loaded: Loaded) -> Settings:
     if loaded.settings.scheme != "http":
         raise CommandFailed("tls: the demo serves plain HTTP; leave out tls, cert and key")
     approves_at_once = loaded.settings.approval == "auto" and "approval" in loaded.origins
-    wanted = {**DEMO_SETTINGS, **(_WITHOUT_HANDSET if approves_at_once else {})}
-    demo_only = {name: value for name, value in wanted.items() if name not in loaded.origins}
+    defaults = {**DEMO_SETTINGS, **(_WITHOUT_HANDSET if approves_at_once else {})}
+    demo_only = {name: value for name, value in defaults.items() if name not in loaded.origins}
     return loaded.settings.model_copy(update=demo_only)
 
 

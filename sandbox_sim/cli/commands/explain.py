@@ -121,11 +121,11 @@ def _anchor(rule: Rule) -> str:
     return "what-sandbox_sim-chose" if _is_choice(rule.id) else rule.id
 
 
-def _cited_rules(text: str, own: str) -> dict[str, str]:
+def _cited_rules(text: str, own_name: str) -> dict[str, str]:
     """The statements of the other rules that a text names."""
-    stated = {rule.id: " ".join(rule.states.split()) for rule in rules()}
+    statements = {rule.id: " ".join(rule.states.split()) for rule in rules()}
     ids = dict.fromkeys(re.findall(r"\bD\d+\b|\b[a-z]+\.\d+\b", text))
-    return {name: stated[name] for name in ids if name in stated and name != own}
+    return {name: statements[name] for name in ids if name in statements and name != own_name}
 
 
 def _with_needs(provoke: str, needs: str) -> str:

@@ -101,8 +101,8 @@ def _audit_lines(document: dict[str, Any]) -> Iterator[str]:
 
 def _records_table(records: list[dict[str, Any]], *names: str) -> Iterator[str]:
     """A table with these fields first, then the others."""
-    every = (*names, *(name for name in records[0] if name not in names))
-    return table(every, [[record[name] for name in every] for record in records])
+    columns = (*names, *(name for name in records[0] if name not in names))
+    return table(columns, [[record[name] for name in columns] for record in records])
 
 
 @ledger.command()
@@ -286,8 +286,8 @@ def _statement_lines(document: dict[str, Any]) -> Iterator[str]:
     for line in document["lines"]:
         manual = line.get("manual", {"reason": ""})
         of_person = {**manual, "why": manual["reason"]}
-        about = {"network_transaction_id": line["subject"], "currency": document["currency"]}
-        cells = {**of_person, **line, **about}
+        ids = {"network_transaction_id": line["subject"], "currency": document["currency"]}
+        cells = {**of_person, **line, **ids}
         typed = {name: _escape_formula(cells[name]) for name in _TYPED_COLUMNS if name in cells}
         rows.writerow(cells | typed)
     yield from text.getvalue().splitlines()

@@ -184,9 +184,9 @@ def _transaction_attempts(session: Session, network: str, transaction_id: str) -
     found = []
     for each in page["transactions"]:
         ids = str(each["service_id"]), each["network_transaction_id"]
-        asked = session.gateway.control("GET", "transactions", *ids, query=[("mode", "P")])
+        answer = session.gateway.control("GET", "transactions", *ids, query=[("mode", "P")])
         found += [
-            attempt for attempt in asked.document["attempts"] if attempt["network"] == network
+            attempt for attempt in answer.document["attempts"] if attempt["network"] == network
         ]
     return [_our_attempt(each)._replace(in_period=False) for each in found]
 

@@ -152,8 +152,8 @@ async def _compare(other: _Other, settings: Settings, chosen: Plan) -> tuple[Fin
         ours = await own.observe(chosen)
 
         async def run(changed: Mapping[str, Any], some: Plan) -> Observations:
-            async with own_gateway(settings.model_copy(update=changed), session) as tried:
-                return await tried.observe(some)
+            async with own_gateway(settings.model_copy(update=changed), session) as own_again:
+                return await own_again.observe(some)
 
         findings = await find(chosen, settings, ours, theirs, run)
     remarks = [_unfinished_remark(unfinished, other.timeout, own.longest_s)] if unfinished else []

@@ -309,8 +309,8 @@ async def _callbacks(
         if second and not _is_query(each):
             count += _has_callback(each, second.fields)
         if count:
-            left = max(deadline - clock.monotonic(), 0.001)
-            await ours.wait_for_deliveries("theirs", each.number, count, left)
+            remaining_s = max(deadline - clock.monotonic(), 0.001)
+            await ours.wait_for_deliveries("theirs", each.number, count, remaining_s)
     return [callback_fields(await ours.deliveries("theirs", each.number)) for each in plan.cases]
 
 

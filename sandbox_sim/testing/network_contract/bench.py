@@ -106,10 +106,10 @@ class BenchClock(VirtualClock):
 
     def timeout(self, seconds: float | None) -> asyncio.Timeout:
         """A timeout that ends at `expire`, however long it is."""
-        made = super().timeout(None)
+        timeout = super().timeout(None)
         if seconds is not None:
-            self._timeouts.append(made)
-        return made
+            self._timeouts.append(timeout)
+        return timeout
 
     def expire(self) -> None:
         """End all open timeouts."""
@@ -299,14 +299,14 @@ async def _check_tasks(bench: Bench, before: set["asyncio.Task[Any]"]) -> None:
     """Raise `Disproved` if a task of the adapter is left. Tasks of the other side do not count."""
     for _ in range(10):
         await bench.clock.pause(0)
-    left = [
+    remaining = [
         task
         for task in asyncio.all_tasks() - before
         if not task.done()
         and "FaultServer" not in repr(task.get_coro())
         and task.get_name() != OTHER_SIDE
     ]
-    require(not left, f"close leaves tasks: {left}")
+    require(not remaining, f"close leaves tasks: {remaining}")
 
 
 def _check_submits(bench: Bench) -> None:
