@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sandbox_sim.testing import Request
 
 RESTART_TIMEOUT: Final = timedelta(seconds=60)
-# What a reader of a page does not see.
+# Elements that a browser does not show.
 _INVISIBLE: Final = re.compile(r"<(head|script|style)\b.*?</\1>", re.DOTALL | re.IGNORECASE)
 _TAGS: Final = re.compile(_INVISIBLE.pattern + "|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _MAX_BYTES: Final = 4 * 1024 * 1024
@@ -41,15 +41,15 @@ class ApplicationUnreachable(Exception):
 
 
 class ApplicationDisconnects(ApplicationUnreachable):
-    """The application took a request, and closed the connection without an answer."""
+    """The application accepted a request, and closed the connection without an answer."""
 
 
 class OrderUnreadable(Exception):
-    """The application answers, and its answer has no state; the text has its beginning."""
+    """The answer of the application has no state; the text has the beginning of the answer."""
 
 
 class OrderRefused(Exception):
-    """The application placed no order. status: that of its HTTP answer, 0 if there is none."""
+    """The application placed no order. status: the HTTP status of its answer, 0 without one."""
 
     def __init__(self, status: int = 0, answer: str = "") -> None:
         super().__init__(answer)
@@ -94,19 +94,19 @@ class Application(Protocol):
         """Why a case cannot be run with it; None if it can."""
 
     def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
-        """Place an order; its number.
+        """Place an order; return its number.
 
         Raises `OrderRefused`, `ApplicationUnreachable`, and `ApplicationHangs` after this time.
         """
 
     def refund(self, order: str, within: timedelta) -> None:
-        """Give the money of a paid order back. Raises the last two of `place`."""
+        """Refund a paid order. Raises `ApplicationUnreachable` and `ApplicationHangs`."""
 
     def state(self, order: str) -> State:
         """The state of an order. Raises `ApplicationUnreachable` and `OrderUnreadable`."""
 
     def receipts(self, order: str) -> int | None:
-        """How many receipts it sent for an order; None where SMS of the gateway are counted."""
+        """How many receipts it sent for an order; None if the SMS of the gateway are counted."""
 
     def restart(self) -> None:
         """Stop the application, and start it again. Raises `ApplicationUnreachable`."""
@@ -121,7 +121,7 @@ class ApplicationAnswer(NamedTuple):
 
 
 class ConfiguredApplication:
-    """The application as certify.toml says."""
+    """The application that certify.toml describes."""
 
     def __init__(self, configuration: Configuration, gateway_url: str) -> None:
         self.time: ApplicationTime = RealTime()
@@ -170,7 +170,7 @@ class ConfiguredApplication:
         raise OrderRefused(answer.status, _excerpt(answer))
 
     def refund(self, order: str, within: timedelta) -> None:
-        """Give the money of a paid order back."""
+        """Refund a paid order."""
         if self._configuration.refund is not None:
             self._send(self._configuration.refund, {"order": order}, within)
 
@@ -232,7 +232,7 @@ def fill(text: str, values: Mapping[str, str], quote_value: Any = str) -> str:
 
 
 def _fill_value(text: str, values: Mapping[str, str]) -> str | float:
-    """A text of JSON with its placeholders replaced; some of them alone become numbers."""
+    """The text with its placeholders replaced; an amount or service_id alone is a number."""
     if text == "{amount}" and "amount" in values:
         return float(values["amount"])
     if text == "{service_id}":
@@ -306,7 +306,7 @@ def _run(command: str, within: timedelta) -> ApplicationAnswer:
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
-            start_new_session=True,  # so that what the command has started can be ended with it
+            start_new_session=True,  # so that `killpg` also ends the children of the command
         )
         try:
             code = process.wait(within.total_seconds())
@@ -328,7 +328,7 @@ def _read_output(file: IO[bytes]) -> str:
 
 
 def _extracted(request: ApplicationRequest, answer: ApplicationAnswer) -> str | None:
-    """The text that the question asks for; None where the answer has none."""
+    """The text that the request extracts from the answer; None if the answer does not have it."""
     if request.pattern is not None:
         match = re.search(request.pattern, answer.text)
         return None if match is None else match[1].strip()
@@ -344,7 +344,7 @@ def _extracted(request: ApplicationRequest, answer: ApplicationAnswer) -> str | 
 
 
 def _excerpt(answer: ApplicationAnswer, request: ApplicationRequest | None = None) -> str:
-    """How the answer begins. question: its pattern may be about headers and tags, so show them."""
+    """The beginning of the answer. request: with a pattern, headers and tags are shown too."""
     text = answer.body or answer.text
     if request is not None and request.pattern is not None:
         location = re.search("^Location: .*", answer.text, re.MULTILINE)
@@ -361,13 +361,13 @@ _FORM: Final = "application/x-www-form-urlencoded"
 class CardPageVisit:
     """A browser on the page that the gateway gave for a card payment.
 
-    request: the one that began the payment. within: how long the application may take to answer.
+    request: the one that began the payment. within: the time in which the application must answer.
     """
 
     def __init__(
         self, request: "Request", gateway_url: str, settings: Settings, within: timedelta
     ) -> None:
-        """gateway_url: where the pages are. Raises `ValueError` where the gateway gave no page."""
+        """Raises `ValueError` if the gateway gave no page."""
         answer: Any = request.answer
         body: Any = request.body
         if "redirect_url" not in answer:
@@ -388,7 +388,7 @@ class CardPageVisit:
             self._send("POST", urlencode({"choice": choice, "card_number": number}).encode())
 
     def open_landing_page(self) -> ApplicationAnswer:
-        """Go to the landing page that the application gave. Raises as `send` does."""
+        """Open the landing page that the application gave. Raises as `send` does."""
         return send("GET", self._landing, None, {"Accept": "text/html"}, self._within)
 
     def _send(self, method: str, form: bytes | None) -> None:

@@ -16,9 +16,9 @@ from sandbox_sim.values.hosts import client_host
 if TYPE_CHECKING:
     from sandbox_sim.testing import SandboxGateway
 
-# Makes a gateway, behind another one where that is given.
+# Makes a gateway; the second argument is the gateway that passes requests on to it, if any.
 MakeGateway = Callable[[Settings, "SandboxGateway | None"], "SandboxGateway"]
-# Clients get ports above these for their connections.
+# The system gives clients higher ports for their connections.
 _FIRST_PORT: Final = 20_000
 _PORTS: Final = 10_000
 
@@ -36,23 +36,24 @@ class CertifyBench:
 
     @property
     def can_restart(self) -> bool:
-        """Whether the gateway knows after a restart what it knew before."""
+        """Whether the gateway has its records again after a restart."""
         return not self.settings.store.startswith("memory")
 
     def start(self) -> None:
-        """Start the gateway. Raises `OSError` where the port is taken."""
+        """Start the gateway. Raises `OSError` if the port is taken."""
         self._running.enter_context(self.gateway)
 
     def stop(self) -> None:
-        """Stop the gateway; what it knows stays in its file."""
+        """Stop the gateway; its records stay in its file."""
         self._running.close()
 
 
 @contextmanager
 def free_port() -> Iterator[int]:
-    """A port that nothing else takes while the gateway restarts.
+    """A free port for a gateway that restarts.
 
-    It is below the ports of clients. Its UDP port is held, so that runs beside this one skip it.
+    It is below the ports of client connections. Its UDP port stays bound, so that other runs do not
+    choose it.
     """
     with ExitStack() as stack:
         while True:

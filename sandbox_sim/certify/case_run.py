@@ -1,6 +1,6 @@
-"""Carries out one case: its steps in order, up to the first that does not hold.
+"""Runs one case: its steps in order, up to the first that fails.
 
-It posts callbacks of its own: genuine ones at the wrong time, and forged ones.
+It also posts callbacks: genuine ones at the wrong time, and forged ones.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -154,7 +154,7 @@ class CaseRun:
         }
 
     def run(self) -> Result:
-        """Carry out the steps, and judge."""
+        """Run the steps, and return the verdict."""
         self._gateway.reset()
         verdict, reason, place = CaseVerdict.PASSED, "", 0
         try:
@@ -214,7 +214,7 @@ class CaseRun:
         self._last_action_at = self._time.monotonic()
 
     def _visit_card_page(self, name: str, choice: str) -> None:
-        """Do what the customer does there; afterwards the browser is at the landing page."""
+        """Do what the customer does on the card page, and then open the landing page."""
         transaction = self._payment(name)
         (_, request), *_ = self._timeline.requests(_CARD)[::-1]
         page = CardPageVisit(
@@ -286,14 +286,14 @@ class CaseRun:
         return True
 
     def _wait_for_polls(self, count: int) -> None:
-        """Wait until the application has asked so often, or would have."""
+        """Wait until the application has sent so many status queries, or had the time for them."""
         before = self._polls()
         self._wait(lambda: self._polls() - before >= count, count * self._settings.polls_every)
         self._last_action_at = self._time.monotonic()
         self._wait_for_reaction()
 
     def _wait_for_reaction(self) -> None:
-        """Wait until the application has had the time to apply what happened last."""
+        """Wait until the application has had the time to apply the last event."""
         since = timedelta(seconds=self._time.monotonic() - self._last_action_at)
         remaining = self._settings.reacts_within - since
         self._wait(lambda: False, remaining, every=remaining.total_seconds())
@@ -310,7 +310,7 @@ class CaseRun:
             )
 
     def _check_stays(self, name: str, wanted: Sequence[State]) -> None:
-        """The order keeps its state while the application asks once more and applies the answer."""
+        """Require that the order keeps its state after the next status query."""
 
         def check() -> None:
             if self._state(name) not in wanted:
@@ -378,7 +378,7 @@ class CaseRun:
             raise StepFailed(f"it sent again after {result}, and Retry-After asks for {required}")
 
     def _state(self, name: str) -> State:
-        """The state of an order, which goes into the timeline where it has changed."""
+        """The state of an order; a change of it is added to the timeline."""
         number = self._orders[name]
         state: State = "failed" if number is None else self._application.state(number)
         if self._states.get(name) != state:
@@ -413,7 +413,7 @@ class CaseRun:
         return [each for each in self._payments(name) if each.status not in _UNPAID]
 
     def _polls(self) -> int:
-        """How often the application has asked for the status of payments of this case."""
+        """How many status queries the application has sent about payments of this case."""
         payments = (*self._timeline.requests(_COLLECT), *self._timeline.requests(_CARD))
         own_ids = {each.transaction_id for _, each in payments}
         return sum(each.transaction_id in own_ids for _, each in self._timeline.requests("status"))
@@ -432,7 +432,7 @@ class CaseRun:
         )
 
     def _run_watched(self, work: Callable[[], T]) -> T:
-        """Run this in a thread, and note what happens meanwhile."""
+        """Run this in a thread, and add the events meanwhile to the timeline."""
         with ThreadPoolExecutor(1) as pool:
             result = pool.submit(work)
             while not result.done():

@@ -1,4 +1,4 @@
-"""A case: one TOML file with what happens to an order, what must hold, why, and how to mend it.
+"""A case: a TOML file with the events of an order, what must hold, why, and how to fix a failure.
 
 The steps run in order. Each one either does something (`order`, `card`, `refund`, `override`,
 `fault`, `advance`, `post`, `replay`, `restart`, `wait_polls`) or states what must hold (`becomes`,
@@ -16,7 +16,7 @@ from sandbox_sim.values.redaction import suggestion
 
 State = Literal["paid", "failed", "pending", "cancelled"]
 STATES: Final[tuple[State, ...]] = get_args(State)
-# The fields of a payment that a forged callback may have differently.
+# The fields of a payment that a forged callback may change.
 ChangeableField = Literal["amount", "transaction_id"]
 BUILT_IN: Final = Path(__file__).parent / "cases"
 PAYER: Final = "0244000001"
@@ -29,7 +29,7 @@ _ORDER_VERBS: Final = frozenset(
 
 
 class PlacedOrder(Table):
-    """An order that the application is asked to place. name: what other steps call it."""
+    """An order for the application to place. name: the name that other steps use."""
 
     name: str = "order"
     phone: str = Field(PAYER, pattern=r"^0\d{9}$")
@@ -39,10 +39,10 @@ class PlacedOrder(Table):
 
 
 class PostedCallback(Table):
-    """A callback that certify posts itself to the address that the application gave.
+    """A callback that certify itself posts to the callback_url of a payment.
 
-    signature: right, or none, or of another key, or of the unchanged body. changes: fields of the
-    payment that the body has differently.
+    signature: `wrong` is made with another key, `unchanged` is that of the body without the
+    changes. changes: fields of the payment that are replaced in the body.
     """
 
     of: str = "order"
@@ -101,16 +101,16 @@ class CaseStep(Table):
 
     @property
     def prior_order(self) -> str | None:
-        """The order that must have been placed before; None where the step is about no order."""
+        """The order that must have been placed before; None if the step needs no order."""
         if self.post is not None:
             return self.post.of
         return self.replay or (self.of if self.verb in _ORDER_VERBS else None)
 
 
 class CertifyCase(Table):
-    """A case. name: that of its file. control: without it every other case is inconclusive.
+    """A case. name: the name of its file. control: if it fails, all other cases are inconclusive.
 
-    sms: it is about applications that send their receipts as SMS through the gateway.
+    sms: it applies only to applications that send receipts as SMS through the gateway.
     """
 
     name: str = ""
@@ -188,7 +188,7 @@ def load(folders: Sequence[Path] = ()) -> Sequence[CertifyCase]:
 
 
 def select(cases: Sequence[CertifyCase], names: Sequence[str]) -> Sequence[CertifyCase]:
-    """The controls and the cases of these names; all where there are no names.
+    """The controls and the cases with these names; without names, all cases.
 
     Raises `FileError` for a name that no case has.
     """
@@ -197,7 +197,7 @@ def select(cases: Sequence[CertifyCase], names: Sequence[str]) -> Sequence[Certi
 
 
 def check_names(names: Iterable[str], cases: Sequence[CertifyCase], place: str) -> None:
-    """Raise `FileError` for a name that no case has. place: where the names stand, and `: `."""
+    """Raise `FileError` for a name that no case has. place: the beginning of its message."""
     known = [case.name for case in cases]
     for name in names:
         if name not in known:

@@ -30,7 +30,7 @@ _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
 class ApplicationRequest(Table):
-    """An HTTP request or a shell command, and where its answer has the text that is wanted.
+    """An HTTP request or a shell command, and how to extract a text from its answer.
 
     field: a path such as `order.id` or `items.0.state` in a JSON answer. pattern: a regular
     expression whose first group is searched in the headers and the body, or in the output.
@@ -83,36 +83,35 @@ class ApplicationRequest(Table):
         return self
 
     def has_placeholder(self, placeholder: str) -> bool:
-        """Whether this placeholder stands in it."""
+        """Whether it has this placeholder."""
         return placeholder in _PLACEHOLDER.findall(self._placeholder_texts)
 
     @property
     def extractor(self) -> str:
-        """The field of certify.toml that says where the answer has what is wanted."""
+        """The name of the field that says how to extract the text from the answer."""
         if self.pattern is None:
             return "command" if self.field is None else "field"
         return "pattern"
 
     @property
     def secrets(self) -> Iterable[str]:
-        """The values of its headers, without what placeholders add."""
+        """The values of its headers, without the placeholders."""
         for value in self.headers.values():
             yield from _PLACEHOLDER.split(value.get_secret_value())[::2]
 
     @property
     def _placeholder_texts(self) -> str:
-        """All that may have placeholders."""
+        """All texts that may have placeholders."""
         headers = [value.get_secret_value() for value in self.headers.values()]
         return repr((self.url, headers, self.body, self.form, self.command))
 
 
 class ApplicationTable(Table):
-    """What certify has to know about the application.
+    """The settings of the application.
 
-    polls_every: the longest time between two status queries of a pending order; 0s: it asks never.
+    polls_every: the longest time between two status queries of a pending order; 0s: it sends none.
     gives_up_after: how long it waits for an answer of the gateway. reacts_within: how long it
-    takes to apply what it has learnt. restart: a command. receipts: sms where the gateway sends
-    them.
+    takes to apply a status. restart: a command. receipts: `sms` if the gateway sends them.
     """
 
     service_id: int = Field(55, ge=1, le=10**12)
@@ -133,12 +132,12 @@ class ApplicationTable(Table):
 
     @property
     def order_timeout(self) -> timedelta:
-        """How long placing an order may take: its payment may be sent in it, and once again."""
+        """The longest time to place an order, in which its payment may be sent twice."""
         return 2 * self.gives_up_after + self.reacts_within + timedelta(seconds=3)
 
 
 class CertifyTerms(Table):
-    """What a run has to know, apart from how the application is asked.
+    """The terms of a run.
 
     limit: the real time of the whole run. not_applicable: cases by name, each with the reason.
     """
@@ -149,7 +148,7 @@ class CertifyTerms(Table):
 
 
 class Configuration(CertifyTerms):
-    """certify.toml. at_once: how many cases run at once, where an order says whose it is."""
+    """certify.toml. at_once: how many cases run at once, if their orders can be told apart."""
 
     at_once: int = Field(4, ge=1, le=64)
     gateway: dict[str, Any] = Field({})
@@ -202,21 +201,21 @@ class Configuration(CertifyTerms):
 
     @property
     def isolated_by(self) -> Literal["gateway", "service_id"] | None:
-        """The placeholder by which orders of several cases differ; None: they run one by one."""
+        """The placeholder by which orders of several cases differ; None: cases run one by one."""
         orders = [each for each in (self.order, self.card_order) if each is not None]
         if all(each.has_placeholder("gateway") for each in orders):
             return "gateway"
         return "service_id" if all(each.has_placeholder("service_id") for each in orders) else None
 
     def services(self, cases: int) -> Sequence[int]:
-        """The services of a run: that of the file, and one for each case where they need one."""
+        """The services of a run: that of the file, and one for each case if each needs its own."""
         first = self.application.service_id
         following = (each for each in count(first + 1) if each % 10 != 9)
         needed = cases if self.at_once > 1 and self.isolated_by == "service_id" else 0
         return [first, *islice(following, needed)]
 
     def for_service(self, service_id: int) -> Self:
-        """The same for another service."""
+        """The configuration with another service."""
         application = self.application.model_copy(update={"service_id": service_id})
         return self.model_copy(update={"application": application})
 
@@ -237,7 +236,7 @@ class Configuration(CertifyTerms):
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that no report may have: the secret key, and the values of headers."""
+        """The texts to mask in reports: the secret key, and the values of headers."""
         requests = (
             *(self.order, self.card_order, self.refund, self.state),
             self.application.receipts,

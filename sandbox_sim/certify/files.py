@@ -41,7 +41,7 @@ Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 
 
 def format_duration(time: timedelta) -> str:
-    """A duration as a file has it, such as 1.5s or 10m."""
+    """The text of a duration in a file, such as 1.5s or 10m."""
     seconds = time.total_seconds()
     for unit, size in (("h", 3600), ("m", 60)):
         if seconds >= size and seconds % size == 0:
@@ -59,7 +59,7 @@ def read(file: Path, model: type[M]) -> M:
 
 
 def parse(document: Mapping[str, Any], model: type[M], place: str) -> M:
-    """The document as this model; `place` is named in errors. Raises `FileError`."""
+    """The document as this model. place: names it in errors. Raises `FileError`."""
     try:
         return model.model_validate(document)
     except ValidationError as error:

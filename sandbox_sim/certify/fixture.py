@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class CertifyOrder(NamedTuple):
-    """What `place_order` is asked to order. pay_by: mobile_money or card."""
+    """The argument of `place_order`. pay_by: mobile_money or card."""
 
     phone: str
     network: str
@@ -39,10 +39,10 @@ class CertifyOrder(NamedTuple):
 class ApplicationFunctions(NamedTuple):
     """The application under test, by functions of the test.
 
-    place_order: returns the number of the order, or None where the application refused it.
+    place_order: returns the number of the order, or None if the application refused it.
     state_of: returns the state of the order with this number. refund_order, restart_application,
-    receipts_of: None where the application has nothing like it; receipts_of="sms" counts the SMS at
-    the gateway. words: the state that each word of the application means. cards: whether it takes
+    receipts_of: None if the application cannot do it; receipts_of="sms" counts the SMS of the
+    gateway. words: the state that each word of the application means. cards: whether it accepts
     cards.
     """
 
@@ -68,7 +68,7 @@ class ApplicationFunctions(NamedTuple):
         return None
 
     def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
-        """Place an order. within: not held; `place_order` has to return by itself."""
+        """Place an order. within: ignored; `place_order` has to return by itself."""
         wanted = CertifyOrder(order.phone, order.network, order.amount, order.pay_by, reference)
         number = _call("place_order", self.place_order, wanted)
         if number is None:
@@ -76,7 +76,7 @@ class ApplicationFunctions(NamedTuple):
         return str(number)
 
     def refund(self, order: str, within: timedelta) -> None:
-        """Give the money of a paid order back."""
+        """Refund a paid order."""
         if self.refund_order is not None:
             _call("refund_order", self.refund_order, order)
 
@@ -92,7 +92,7 @@ class ApplicationFunctions(NamedTuple):
         return state
 
     def receipts(self, order: str) -> int | None:
-        """How many receipts it sent; None where SMS of the gateway are counted."""
+        """How many receipts it sent; None if the SMS of the gateway are counted."""
         if self.receipts_of is None or self.receipts_of == "sms":
             return None
         return int(_call("receipts_of", self.receipts_of, order))
@@ -134,6 +134,6 @@ def certify(
 
 
 def _describe(result: Result) -> str:
-    """The result with how to mend the application, and what happened."""
+    """The result, how to fix the application, and the events."""
     shown = reports.result_document(result, ())
     return "\n".join((*reports.lines(shown, remedies=True), *reports.timeline(shown)))

@@ -76,7 +76,7 @@ def _masked(document: Any, secrets: Collection[str]) -> Any:
 
 
 def lines(case: dict[str, Any], *, remedies: bool) -> Iterator[str]:
-    """The lines of a case: its verdict and the reason; remedies: also how to mend what failed."""
+    """The lines of a case: its verdict and the reason; remedies: also how to fix a failure."""
     verdict = CaseVerdict(case["verdict"])
     yield f"{MARKS[verdict]:14}  {case['name']}: {case['title']}"
     if case["reason"]:
@@ -88,7 +88,7 @@ def lines(case: dict[str, Any], *, remedies: bool) -> Iterator[str]:
 
 
 def timeline(case: dict[str, Any]) -> Iterator[str]:
-    """What happened in a case, a line for each event."""
+    """A line for each event of a case."""
     for event in case["events"]:
         parties = event["source"]
         parties += "" if event["target"] == parties else f" to {event['target']}"
@@ -96,7 +96,7 @@ def timeline(case: dict[str, Any]) -> Iterator[str]:
 
 
 def _paragraph(name: str, text: str) -> Iterator[str]:
-    """Several lines stand below the name, so that code keeps its shape."""
+    """Several lines are printed below the name, so that code keeps its indentation."""
     parts = text.splitlines()
     if len(parts) == 1:
         yield f"                  {name}: {text}"
@@ -134,7 +134,7 @@ def summary(document: dict[str, Any]) -> str:
 
 
 def junit(document: dict[str, Any]) -> str:
-    """The results as JUnit XML. What is inconclusive is an error there."""
+    """The results as JUnit XML, in which an inconclusive case is an error."""
     counts = document["counts"]
     suite = ET.Element(
         "testsuite",

@@ -1,8 +1,8 @@
 """Runs the cases against the application: the controls first, then the others.
 
-Two clocks: that of the gateway is stopped and moves by `advance` only. The application has the
-time of the machine, so what it has to do by itself is waited for, at most as long as certify.toml
-says and never beyond the limit of the run.
+There are two clocks. That of the gateway is frozen and moves by `advance` only. The application has
+the time of the machine: the runner waits for its actions as long as certify.toml says, but never
+beyond the time limit of the run.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ class ParallelRuns(NamedTuple):
     """How cases run at once. at_once: how many.
 
     open_environment: opens a gateway for one case.
-    alone: why a case cannot run beside others; None where it can.
+    alone: why a case cannot run beside others; None if it can.
     """
 
     open_environment: OpenEnvironment
@@ -51,7 +51,7 @@ def plan_parallel_runs(
     make: MakeGateway,
     reach: Callable[[Configuration, CertifyBench], Application],
 ) -> ParallelRuns | None:
-    """How the cases run at once as certify.toml says; None where they run one after another.
+    """How the cases run at once by certify.toml; None if they run one after another.
 
     Each case has its own gateway. If the orders name the base URL of the gateway, it has its own
     port; otherwise it has its own service, and the port of the run passes its requests on.

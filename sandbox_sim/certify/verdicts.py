@@ -1,4 +1,4 @@
-"""What a run finds: a verdict on each case, with all that happened in it, in order."""
+"""The results of a run: a verdict on each case, with its events in order."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from sandbox_sim.certify.cases import CertifyCase
 if TYPE_CHECKING:
     from sandbox_sim.testing import Request, SandboxGateway
 
-# The ids of overrides and faults, which say nothing here: the case has made them.
+# The ids of overrides and faults, which the case itself made; they are left out of texts.
 _ID: Final = re.compile(r"\b(override|fault) [0-9a-f]{32}")
 Party = Literal["application", "gateway", "certify"]
 
@@ -28,9 +28,9 @@ class CaseVerdict(StrEnum):
 
 
 class TimelineEvent(NamedTuple):
-    """Something that happened. at: real time since the case began; gateway_time: that of ours.
+    """An event. at: real time since the case began; gateway_time: the time of the gateway.
 
-    source, target: who sent it to whom; the same party where nothing was sent.
+    source, target: the sender and the receiver; the same party if nothing was sent.
     """
 
     at: timedelta
@@ -41,9 +41,9 @@ class TimelineEvent(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The verdict on a case. reason: why it is not passed; empty where it is.
+    """The verdict on a case. reason: why it did not pass; empty if it passed.
 
-    alone: why it did not run beside others; empty where it did, and where none runs beside another.
+    alone: why it could not run beside others; empty if it could, or if cases run one by one.
     """
 
     case: CertifyCase
@@ -60,7 +60,7 @@ class Result(NamedTuple):
 
 
 class Run(NamedTuple):
-    """All results of a run. seed: of the order of the cases; None where that is by name."""
+    """All results of a run. seed: shuffled the cases; None if they ran by name."""
 
     results: Sequence[Result]
     seed: int | None

@@ -1,10 +1,10 @@
-"""The gateway as the shop sees it: requests over HTTP, what their answers mean, and callbacks.
+"""The client of the gateway: requests over HTTP, the meaning of their answers, and callbacks.
 
 An answer has two levels. `response_code` says how the request was answered; the status of a payment
 is a field inside `response_data`. Outer code 000 with status 002 is a payment that is not paid.
 
 The signature is that of the bytes as they arrived, so it is checked before anything is parsed.
-`ShopSettings` is what the shop knows of itself and of its account at the gateway.
+`ShopSettings` has the addresses of the shop and its account at the gateway.
 """
 
 import base64
@@ -87,14 +87,14 @@ class Unanswered(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The gateway took the payment; it is pending. payment_page: where the customer pays it."""
+    """The gateway accepted the payment; it is pending. payment_page: where the customer pays."""
 
     payment_page: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The gateway did not take the payment, and no money moves."""
+    """The gateway refused the payment, and no money moves."""
 
     code: str
     message: str
@@ -303,7 +303,7 @@ class UnreadableCallback(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a callback says about a transaction."""
+    """The content of a callback."""
 
     transaction_id: str
     status: Status

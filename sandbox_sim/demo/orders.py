@@ -44,7 +44,7 @@ _STATE_OF_STATUS: Final = {
 
 
 class Source(StrEnum):
-    """How the shop learned a status."""
+    """The source of a status."""
 
     CALLBACK = "callback"
     STATUS_QUERY = "status_query"
@@ -61,12 +61,12 @@ class Operation(StrEnum):
 
     @property
     def is_delivery(self) -> bool:
-        """Whether the shop pays, and not the customer: what was bought is airtime or a bill."""
+        """Whether the shop pays and not the customer: for airtime or a bill that was bought."""
         return self in {Operation.AIRTIME, Operation.BILL}
 
 
 class Effect(StrEnum):
-    """What a status did to its order."""
+    """The effect of a status on its order."""
 
     APPLIED = "applied"
     REPEATED = "repeated"
@@ -75,7 +75,7 @@ class Effect(StrEnum):
 
 
 class Customer(NamedTuple):
-    """Who buys.
+    """A customer.
 
     phone: in local form, ten digits; it pays by mobile money and gets the SMS. nw: its network.
     """
@@ -128,7 +128,7 @@ class Transaction:
 
 @dataclass(slots=True)
 class Order:
-    """What a customer buys.
+    """An order of a customer.
 
     key: the secret part of its address. version: grows with each change, so that a page knows
     whether to load itself again. needs_attention: the staff have to decide something.
@@ -163,7 +163,7 @@ class Order:
 
     @property
     def can_pay_again(self) -> bool:
-        """Whether the customer may try once more: the last payment is known to have failed."""
+        """Whether the customer may pay again: the last payment is known to have failed."""
         return self.state in {OrderState.FAILED, OrderState.CANCELLED} and not self.needs_attention
 
     @property
@@ -262,7 +262,7 @@ class OrderBook:
         return self._next_number - 1
 
     def add(self, order: Order, purchase: str) -> None:
-        """Keep an order."""
+        """Add an order."""
         self._by_key[order.key] = order
         self._by_purchase[purchase] = order
         while len(self._by_key) > _MAX_ORDERS:
@@ -286,7 +286,7 @@ class OrderBook:
         return self._by_transaction.get(transaction_id)
 
     def add_unmatched(self, callback: UnmatchedCallback) -> None:
-        """Keep a callback without an order for the staff; the same one again changes nothing."""
+        """Save a callback without an order for the staff; a repeated one changes nothing."""
         same = (callback.transaction_id, callback.status)
         if all((each.transaction_id, each.status) != same for each in self.unmatched):
             self.unmatched = [*self.unmatched, callback][-_MAX_UNMATCHED:]

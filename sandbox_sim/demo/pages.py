@@ -36,7 +36,7 @@ _AMOUNT: Final = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,2})?", re.ASCII)
 
 
 class Product(StrEnum):
-    """What a checkout form is about, besides goods."""
+    """The products besides goods."""
 
     AIRTIME = "airtime"
     BILL = "bill"
@@ -44,7 +44,7 @@ class Product(StrEnum):
 
 @dataclass(slots=True)
 class CheckoutForm:
-    """A form as it was sent. errors: the text for each field that is wrong."""
+    """A form that was sent. errors: the text for each field that is wrong."""
 
     values: Mapping[str, str]
     errors: dict[str, str] = field(default_factory=dict)
@@ -135,7 +135,7 @@ def local_number(text: str) -> str | None:
 
 log = logging.getLogger("sandbox_sim.demo")
 
-# What the office shows; older orders stay at their addresses.
+# The orders that the office shows; older ones stay at their addresses.
 _MAX_OFFICE_ORDERS: Final = 100
 
 
@@ -185,7 +185,7 @@ class Pages:
         return self._form(request, product, values, {})
 
     async def buy(self, request: web.Request) -> web.Response:
-        """Take the form. The customer goes on to the payment page, or to the order."""
+        """Handle the form, and redirect to the payment page or to the order."""
         product = self._product(request)
         sent = await request.post()
         values = {name: value for name, value in sent.items() if isinstance(value, str)}
@@ -300,7 +300,7 @@ class Pages:
 
 
 def context(settings: ShopSettings) -> dict[str, Any]:
-    """What every template can name."""
+    """The names that every template has."""
 
     def handset(phone: str) -> str:
         return f"{settings.dashboard}handset/{phone}?alone"
