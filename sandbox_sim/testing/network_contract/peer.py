@@ -205,26 +205,6 @@ def sample(
     return request
 
 
-def numbered_sample(
-    capabilities: Capabilities, number: int, operation: Operation | None = None
-) -> SubmitRequest:
-    """A sample in which every field is different for each number up to 899."""
-    attempt_id = f"attempt-{number}"
-    request = sample(
-        capabilities, operation, attempt_id=attempt_id, reference=f"reference-{number}"
-    )
-    # No phone number ends in 9, because the simulated network declines those.
-    party = request.party and f"{request.party[:-3]}{number // 9 % 100:02}{number % 9}"
-    return replace(
-        request,
-        transaction_id=f"T{number}",
-        amount=Decimal(number) + Decimal("10.37"),
-        party=party,
-        description=f"Order {number}",
-        notification_url=f"http://127.0.0.1:9/_networks/testnet/{attempt_id}",
-    )
-
-
 def with_card(request: SubmitRequest) -> SubmitRequest:
     """The request with a card number in its description."""
     return replace(request, description=f"card {CANARY_CARD}")
