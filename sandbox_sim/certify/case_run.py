@@ -353,12 +353,9 @@ class CaseRun:
             return
 
         self._wait_for_reaction()
-        counted = self._application.receipts(number)
-        found = (
-            len(self._gateway.sms.where(to=self._placed[name].phone))
-            if counted is None
-            else counted
-        )
+        found = self._application.receipts(number)
+        if found is None:
+            found = len(self._gateway.sms.where(to=self._placed[name].phone))
         if found != wanted:
             raise StepFailed(f"{_times(found)} a receipt was sent, and it must be {_times(wanted)}")
 

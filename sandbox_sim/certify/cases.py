@@ -21,10 +21,7 @@ ChangeableField = Literal["amount", "transaction_id"]
 BUILT_IN: Final = Path(__file__).parent / "cases"
 PAYER: Final = "0244000001"
 _ORDER_VERBS: Final = frozenset(
-    {
-        *("card", "refund", "becomes", "stays", "charges", "refunds", "receipts", "agrees"),
-        "waits",
-    }
+    {*("card", "refund", "becomes", "stays", "charges", "refunds", "receipts", "agrees"), "waits"}
 )
 
 

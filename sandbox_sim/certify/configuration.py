@@ -227,12 +227,7 @@ class Configuration(CertifyTerms):
             "secret_key": application.secret_key.get_secret_value(),
             "service_ids": self.services(cases),
         }
-        return {
-            "port": 8233,
-            **self.gateway,
-            "store": store,
-            "credentials": [credentials],
-        }
+        return {"port": 8233, **self.gateway, "store": store, "credentials": [credentials]}
 
     @property
     def secrets(self) -> frozenset[str]:

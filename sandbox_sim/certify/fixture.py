@@ -57,15 +57,14 @@ class ApplicationFunctions(NamedTuple):
 
     def why_not_applicable(self, case: CertifyCase) -> str | None:
         """Why a case cannot be run with it; None if it can."""
-        if case.sms and self.receipts_of != "sms":
-            return 'certify(…) was called without receipts_of="sms"'
-        if case.restarts("application") and self.restart_application is None:
-            return "certify(…) was called without restart_application"
-        if case.is_about_cards and not self.cards:
-            return "certify(…) was called without cards=True"
-        if "refund" in case.verbs and self.refund_order is None:
-            return "certify(…) was called without refund_order"
-        return None
+        missing = {
+            'receipts_of="sms"': case.sms and self.receipts_of != "sms",
+            "restart_application": case.restarts("application") and not self.restart_application,
+            "cards=True": case.is_about_cards and not self.cards,
+            "refund_order": "refund" in case.verbs and not self.refund_order,
+        }
+        first = next((argument for argument, is_missing in missing.items() if is_missing), None)
+        return first and f"certify(…) was called without {first}"
 
     def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
         """Place an order. within: ignored; `place_order` has to return by itself."""

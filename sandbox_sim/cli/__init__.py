@@ -36,10 +36,7 @@ _MODULES: Final = {
 
 # These commands need no running gateway, so they have no options for its address.
 _WITHOUT_GATEWAY: Final = frozenset(
-    {
-        *("compare", "config check", "config init", "demo", "explain", "openapi"),
-        "serve",
-    }
+    {*("compare", "config check", "config init", "demo", "explain", "openapi"), "serve"}
 )
 _OF_GATEWAY: Final = frozenset({"endpoint_url", "token"})
 

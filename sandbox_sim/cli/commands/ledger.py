@@ -234,11 +234,7 @@ _currency = click.option(
 @ledger.command()
 @click.argument("service_id", type=int)
 @click.option(
-    "--until",
-    type=Day(),
-    metavar="DAY",
-    required=True,
-    help="The last day of the period, in UTC.",
+    "--until", type=Day(), metavar="DAY", required=True, help="The last day of the period, in UTC."
 )
 @_currency
 @_signature_options

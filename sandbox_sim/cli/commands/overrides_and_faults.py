@@ -205,9 +205,7 @@ def faults() -> None:
 )
 @functools.partial(with_options, options=_LOST_ANSWER_OPTIONS)
 @click.option(
-    "--not-processed",
-    is_flag=True,
-    help="With a lost answer: also do not process the request.",
+    "--not-processed", is_flag=True, help="With a lost answer: also do not process the request."
 )
 @click.option("--probability", type=float, help="The probability that it applies, such as 0.1.")
 @click.option("--every", type=int, metavar="N", help="Only for every N-th matching request.")
