@@ -156,9 +156,9 @@ class CaseRun:
     def run(self) -> Result:
         """Run the steps, and return the verdict."""
         self._gateway.reset()
-        verdict, reason, place = CaseVerdict.PASSED, "", 0
+        verdict, reason, number = CaseVerdict.PASSED, "", 0
         try:
-            for place, step in enumerate(self._case.steps, 1):  # noqa: B007 -- for the reason
+            for number, step in enumerate(self._case.steps, 1):  # noqa: B007 -- for the reason
                 self._run_step(step)
         except StepFailed as error:
             verdict, reason = CaseVerdict.FAILED, str(error)
@@ -173,7 +173,7 @@ class CaseRun:
             limit = format_duration(self._bench.terms.limit)
             verdict, reason = CaseVerdict.INCONCLUSIVE, f"the limit of the run, {limit}, is used up"
         except (ApplicationUnreachable, OSError, ValueError, TypeError) as error:
-            verdict, reason = CaseVerdict.INCONCLUSIVE, f"step {place}: {error}"
+            verdict, reason = CaseVerdict.INCONCLUSIVE, f"step {number}: {error}"
         self._timeline.update()
         return Result(
             self._case, verdict, reason, self._timeline.elapsed, tuple(self._timeline.events)

@@ -216,10 +216,9 @@ class GatewayClient:
         for delay in _RETRY_DELAYS_S:
             status, answer, retry_after = await self._post_once(path, body)
             if status != 429:
-                break
+                return status, answer
             await self._clock.sleep(min(retry_after or delay, _LONGEST_DELAY_S))
-        else:
-            status, answer, _ = await self._post_once(path, body)
+        status, answer, _ = await self._post_once(path, body)
         return status, answer
 
     async def _post_once(

@@ -223,11 +223,10 @@ class Order:
     def _flag_contradiction(
         self, transaction: Transaction, status: Status, now: datetime, facts: Mapping[str, str]
     ) -> None:
-        before = transaction.status
-        last = self.notes[-1] if self.notes else None
-        facts_of_both = {**facts, "status": status, "before": before}
-        if last is None or (last.kind, last.facts) != ("contradicted", facts_of_both):
-            self.flag(now, "contradicted", **facts_of_both)
+        facts = {**facts, "status": status, "before": transaction.status}
+        last = self.notes[-1]
+        if (last.kind, last.facts) != ("contradicted", facts):
+            self.flag(now, "contradicted", **facts)
 
 
 class UnmatchedCallback(NamedTuple):

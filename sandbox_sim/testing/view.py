@@ -175,8 +175,8 @@ class View:
         if not services:
             return ""
         named = " and ".join(map(str, sorted(services)))
-        own_entries = f"this test has gateway.service_id, {self._service_id}"
-        return f"there were requests for service {named}; {own_entries}"
+        own = f"this test has gateway.service_id, {self._service_id}"
+        return f"there were requests for service {named}; {own}"
 
     async def _next_job(self) -> str:
         """The sentence about the next job, and how to run it; empty if no job is due."""

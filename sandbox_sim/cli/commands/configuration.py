@@ -1,6 +1,7 @@
 """`sandbox-sim config check | show | init | set | reset`."""
 
 import functools
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -167,20 +168,17 @@ def reset_settings(session: Session, /) -> None:
 def _changed_lines(document: dict[str, Any]) -> Iterator[str]:
     """A line for each setting that was changed."""
     rows = {name: row for name, row in document["settings"].items() if row["changed"]}
-    for name, row in rows.items():
-        yield _running_line(name, row)
+    yield from itertools.starmap(_running_line, rows.items())
     if not rows:
         yield "every setting is as it was configured"
 
 
 @with_session
 def _show_running(session: Session, /) -> None:
-    session.request("GET", "config", lines=_running_lines)
+    def lines(document: dict[str, Any]) -> Iterator[str]:
+        return itertools.starmap(_running_line, document["settings"].items())
 
-
-def _running_lines(document: dict[str, Any]) -> Iterator[str]:
-    for name, row in document["settings"].items():
-        yield _running_line(name, row)
+    session.request("GET", "config", lines=lines)
 
 
 def _running_line(name: str, row: Mapping[str, Any]) -> str:

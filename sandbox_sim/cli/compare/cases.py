@@ -20,9 +20,6 @@ _REPEAT: Final = re.compile(r"<([0-9]+) times more>")
 
 _PLACEHOLDER: Final = re.compile(r"<([a-z_]+)>")
 
-# With our default delays, every payment is settled after this time, except those on a card page.
-_SETTLED_MS: Final = 800
-
 # Cases that need more time are not sent.
 _LONGEST_MS: Final = 10_000
 
@@ -33,11 +30,6 @@ class Afterwards(NamedTuple):
     advance_ms: int
     path: str
     request: Json
-
-    @property
-    def is_late(self) -> bool:
-        """Whether it is sent after the first request is settled."""
-        return self.advance_ms >= _SETTLED_MS
 
 
 class Case(NamedTuple):

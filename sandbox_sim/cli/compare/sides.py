@@ -44,6 +44,8 @@ _MAX_BYTES: Final = 16 * 1024 * 1024
 # How often a request that a rate limit refuses is sent, and the longest pause between.
 _MAX_ATTEMPTS: Final = 20
 _MAX_PAUSE_S: Final = 60.0
+# With our default delays, every payment is settled after this time, except those on a card page.
+_SETTLED_MS: Final = 800
 # After this time every case is settled, and nothing has expired.
 _SETTLED: Final = timedelta(minutes=5)
 # An address without a receiver (RFC 2606).
@@ -351,9 +353,9 @@ def _describe_error(error: Exception) -> str:
 
 
 def _is_immediate(prepared: Prepared) -> bool:
-    """Whether the second request is sent at once."""
+    """Whether the second request is sent at once, before the first one is settled."""
     then = prepared.case.afterwards
-    return then is not None and not then.is_late
+    return then is not None and then.advance_ms < _SETTLED_MS
 
 
 def _is_query(prepared: Prepared) -> bool:
