@@ -67,7 +67,7 @@ async def the_field_arrives(peer: Peer, field: str) -> None:
     require(not missing, f"the {field} does not arrive with {', '.join(sorted(missing))}")
 
 
-async def twenty_at_once_are_not_mixed(peer: Peer) -> None:
+async def twenty_submits_at_once_are_not_mixed(peer: Peer) -> None:
     """Twenty different submits at once all arrive, and each gets its own answer."""
     async with open_bench(peer) as bench:
         requests = [_varied_request(bench, number) for number in range(_CONCURRENT)]
@@ -81,7 +81,7 @@ async def twenty_at_once_are_not_mixed(peer: Peer) -> None:
             require(not wrong, f"one of twenty at once gets the answer of another: {wrong}")
 
 
-async def the_network_takes_a_repeat_once(peer: Peer) -> None:
+async def the_network_accepts_a_repeat_once(peer: Peer) -> None:
     """Only the operator of the network knows, so this is never proven."""
     async with open_bench(peer) as bench:
         within = bench.network.capabilities.repeats_within
@@ -320,7 +320,7 @@ async def status_is_read_right(peer: Peer) -> None:
             require(found.found, f"{outcome} is read as an unknown reference")
 
 
-async def twenty_questions_at_once_are_not_mixed(peer: Peer) -> None:
+async def twenty_status_queries_at_once_are_not_mixed(peer: Peer) -> None:
     """Each of twenty status queries at once gets its own answer."""
     async with open_bench(peer) as bench:
         _require_status(bench)
@@ -554,7 +554,7 @@ async def a_reversal_is_read_right(peer: Peer) -> None:
         require(changes == expected, f"a success and its reversal change {changes}")
 
 
-async def what_is_unreadable_is_called_so(peer: Peer) -> None:
+async def an_unreadable_notification_is_refused(peer: Peer) -> None:
     """A malformed notification raises `UnreadableNotification`, whose message does not quote it."""
     async with open_bench(peer) as bench:
         request = bench.request()
