@@ -171,8 +171,7 @@ class Transaction:
     def from_record(cls, found: transactions.TransactionRecord) -> Self:
         """From a transaction of the store."""
         view = cls.from_view(transactions.shown(found, found.initiated_at))
-        name, expires_at = found.transaction_id, found.expires_at
-        return replace(view, transaction_id=name, expires_at=expires_at)
+        return replace(view, transaction_id=found.transaction_id, expires_at=found.expires_at)
 
     @classmethod
     def from_view(cls, view: Mapping[str, Any]) -> Self:
