@@ -298,23 +298,23 @@ class CaseRun:
         remaining = self._settings.reacts_within - since
         self._wait(lambda: False, remaining, every=remaining.total_seconds())
 
-    def _check_becomes(self, name: str, wanted: Sequence[State]) -> None:
+    def _check_becomes(self, name: str, expected: Sequence[State]) -> None:
         within = self._settings.reacts_within + 2 * self._settings.polls_every
         after = f" after {format_duration(within)}"
         if self._orders[name] is None:
             within, after = timedelta(), ""  # it changes no more
-        if not self._wait(lambda: self._state(name) in wanted, within):
-            wish = " or ".join(wanted)
+        if not self._wait(lambda: self._state(name) in expected, within):
+            wish = " or ".join(expected)
             raise StepFailed(
                 f"{self._state_text(name)}{after}, and must become {wish}{self._hint(name)}"
             )
 
-    def _check_stays(self, name: str, wanted: Sequence[State]) -> None:
+    def _check_stays(self, name: str, expected: Sequence[State]) -> None:
         """Require that the order keeps its state after the next status query."""
 
         def check() -> None:
-            if self._state(name) not in wanted:
-                raise StepFailed(f"{self._state_text(name)}, and must be {' or '.join(wanted)}")
+            if self._state(name) not in expected:
+                raise StepFailed(f"{self._state_text(name)}, and must be {' or '.join(expected)}")
 
         check()
         if self._states[name] == "pending":
@@ -322,22 +322,22 @@ class CaseRun:
         self._wait_for_reaction()
         check()
 
-    def _check_charges(self, name: str, wanted: int) -> None:
+    def _check_charges(self, name: str, expected: int) -> None:
         charges = self._charges(name)
-        if len(charges) != wanted:
+        if len(charges) != expected:
             ids = ", ".join(each.transaction_id for each in charges) or "no payment"
             raise StepFailed(
                 f"the customer is charged {_times(len(charges))} ({ids}), "
-                f"and must be charged {_times(wanted)}"
+                f"and must be charged {_times(expected)}"
             )
 
-    def _check_refunds(self, name: str, wanted: int) -> None:
+    def _check_refunds(self, name: str, expected: int) -> None:
         payouts = self._transactions(_PAYOUT, self._placed[name].phone)
         found = [each for each in payouts if each.status not in _UNPAID]
-        if len(found) != wanted:
+        if len(found) != expected:
             raise StepFailed(
                 f"the customer gets the money back {_times(len(found))}, "
-                f"and must get it {_times(wanted)}"
+                f"and must get it {_times(expected)}"
             )
 
     def _check_books(self, name: str, _: bool) -> None:
@@ -347,7 +347,7 @@ class CaseRun:
             truth = "paid" if has_paid else "not paid"
             raise StepFailed(f"{_label(name)} is {state}, and at the gateway it is {truth}")
 
-    def _check_receipts(self, name: str, wanted: int) -> None:
+    def _check_receipts(self, name: str, expected: int) -> None:
         number = self._orders[name]
         if self._settings.receipts is None or number is None:
             return
@@ -356,10 +356,12 @@ class CaseRun:
         found = self._application.receipts(number)
         if found is None:
             found = len(self._gateway.sms.where(to=self._placed[name].phone))
-        if found != wanted:
-            raise StepFailed(f"{_times(found)} a receipt was sent, and it must be {_times(wanted)}")
+        if found != expected:
+            raise StepFailed(
+                f"{_times(found)} a receipt was sent, and it must be {_times(expected)}"
+            )
 
-    def _check_pause(self, wanted: timedelta) -> None:
+    def _check_pause(self, expected: timedelta) -> None:
         """Require this pause between the refused payment and the next one, if there is one."""
         sent = self._timeline.requests(_COLLECT)
         refused = next((at for at, each in sent if each.http_status == 429), None)
@@ -370,8 +372,8 @@ class CaseRun:
             return [at - refused for at, _ in self._timeline.requests(_COLLECT) if at > refused]
 
         self._wait(lambda: bool(pauses()), self._settings.gives_up_after)
-        if pauses() and pauses()[0] < wanted - timedelta(seconds=2 * _POLL_INTERVAL_S):
-            result, required = format_duration(pauses()[0]), format_duration(wanted)
+        if pauses() and pauses()[0] < expected - timedelta(seconds=2 * _POLL_INTERVAL_S):
+            result, required = format_duration(pauses()[0]), format_duration(expected)
             raise StepFailed(f"it sent again after {result}, and Retry-After asks for {required}")
 
     def _state(self, name: str) -> State:

@@ -159,10 +159,10 @@ class RunningGateway:
         Raises `ControlApiError` with the message of an error answer, `Unreachable`, and
         `CommandFailed` if a part of the path is blank, or the server is not a gateway.
         """
-        given = [str(part) for part in path]
-        if not all(map(str.strip, given)):
+        texts = [str(part) for part in path]
+        if not all(map(str.strip, texts)):
             raise CommandFailed("the id or name that was given is empty")
-        parts = (quote(part, safe="", errors=_ENCODING_ERRORS) for part in given)
+        parts = (quote(part, safe="", errors=_ENCODING_ERRORS) for part in texts)
         target = "/".join(("/_sandbox", *parts))
         if pairs := [(name, value) for name, value in query if value is not None]:
             target += "?" + urlencode(pairs, errors=_ENCODING_ERRORS)
@@ -373,10 +373,10 @@ def with_session(command: Callable[Concatenate[Session, P], None]) -> Callable[P
 
     @functools.wraps(command)
     def run(*args: P.args, **given: P.kwargs) -> None:
-        chosen = click.get_current_context().obj
-        gateway = RunningGateway(chosen["endpoint_url"], chosen["token"] or None)
+        options = click.get_current_context().obj
+        gateway = RunningGateway(options["endpoint_url"], options["token"] or None)
         with reporting_misread(gateway.address):
-            command(Session(gateway, chosen["as_json"]), *args, **given)
+            command(Session(gateway, options["as_json"]), *args, **given)
 
     return run
 

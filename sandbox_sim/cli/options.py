@@ -301,8 +301,8 @@ def list_options(
         @functools.wraps(command)
         def run(*args: Any, where: Pairs = (), **given: Any) -> Any:
             names = [*(each.field for each in filters), *(("limit", "after") if pages else ())]
-            chosen = [(name, given.pop(name)) for name in names]
-            query = [(name, value) for name, value in chosen if value is not None]
+            values = [(name, given.pop(name)) for name in names]
+            query = [(name, value) for name, value in values if value is not None]
             return command(*args, query=[*query, *where], **given)
 
         return with_options(run, added)
@@ -328,8 +328,8 @@ def match_options(filters: Sequence[Filter] = ()) -> Callable[[Command], Command
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def run(*args: Any, match: Pairs, match_json: Mapping[str, object], **given: Any) -> Any:
-            chosen = [(each.field, given.pop(each.field)) for each in filters]
-            texts = [(name, text) for name, text in chosen if text is not None]
+            values = [(each.field, given.pop(each.field)) for each in filters]
+            texts = [(name, text) for name, text in values if text is not None]
             return command(*args, match={**parse_match([*texts, *match]), **match_json}, **given)
 
         return with_options(run, [*map(_filter_option, filters), match, match_json])

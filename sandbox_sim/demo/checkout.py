@@ -128,8 +128,8 @@ class Checkout:
 
     async def place(self, purchase: Purchase) -> Order:
         """Place an order and send its payment. The same purchase again returns its first order."""
-        if (known := self.book.find_by_purchase(purchase.id)) is not None:
-            return known
+        if (existing := self.book.find_by_purchase(purchase.id)) is not None:
+            return existing
         order = Order(
             number=self.book.next_number(),
             key=order_key(),
@@ -210,8 +210,8 @@ class Checkout:
             self.book.add_unmatched(unmatched)
             return None
         order, transaction = found
-        wanted, came = (transaction.amount, order.currency), (event.amount, event.currency)
-        if wanted != came:
+        expected, received = (transaction.amount, order.currency), (event.amount, event.currency)
+        if expected != received:
             self._flag_wrong_amount(order, transaction, event)
             return Effect.CONTRADICTED
         return self._apply(order, transaction, event.status, Source.CALLBACK, event.detail)

@@ -316,8 +316,8 @@ def context(settings: ShopSettings) -> dict[str, Any]:
 
 
 def _account_of(biller: str) -> dict[str, str]:
-    known = biller if biller in BILLERS else "ECG"
-    return {"biller": known, "account": BILLERS[known]}
+    code = biller if biller in BILLERS else "ECG"
+    return {"biller": code, "account": BILLERS[code]}
 
 
 def _page(request: web.Request, template: str, status: int = 200, **names: Any) -> web.Response:

@@ -46,8 +46,8 @@ class SandboxGateway(ServiceGateway):
         its port also accepts the requests for the services of these credentials, and this gateway
         answers them.
         """
-        chosen = {"store": "memory:", "port": 0, "quiet": True, **settings}
-        self.settings = checked or settings_from(chosen, "a keyword")
+        values = {"store": "memory:", "port": 0, "quiet": True, **settings}
+        self.settings = checked or settings_from(values, "a keyword")
         credentials = self.settings.credentials[0]
         auth = (credentials.client_key, credentials.secret_key.get_secret_value())
         super().__init__(auth, service_ids(credentials.service_ids))

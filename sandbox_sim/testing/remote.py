@@ -45,14 +45,14 @@ class RemoteGateway(ServiceGateway):
         Its credentials are in `SANDBOX_SIM_TOKEN`, `SANDBOX_SIM_CLIENT_KEY` and
         `SANDBOX_SIM_SECRET_KEY`.
         """
-        given = os.environ
-        if not given.get(URL_VARIABLE):
+        environment = os.environ
+        if not environment.get(URL_VARIABLE):
             return None
         auth = (
-            given.get("SANDBOX_SIM_CLIENT_KEY", SANDBOX_CLIENT.client_key),
-            given.get("SANDBOX_SIM_SECRET_KEY", SANDBOX_CLIENT.secret_key),
+            environment.get("SANDBOX_SIM_CLIENT_KEY", SANDBOX_CLIENT.client_key),
+            environment.get("SANDBOX_SIM_SECRET_KEY", SANDBOX_CLIENT.secret_key),
         )
-        return cls(given[URL_VARIABLE], auth, given.get("SANDBOX_SIM_TOKEN"))
+        return cls(environment[URL_VARIABLE], auth, environment.get("SANDBOX_SIM_TOKEN"))
 
     @property
     def url(self) -> str:

@@ -134,17 +134,17 @@ def run(
         check_names(configuration.not_applicable, cases, f"{file}: not_applicable: ")
         options = {"limit": limit, "at_once": at_once}
         configuration = _with_options(configuration, options)
-        wanted = select(cases, names)
+        selected = select(cases, names)
         output = _Output(configuration, obj["as_json"], bool(names), junit, html)
         output.check()
-        restarts = any(case.restarts("gateway") for case in wanted)
+        restarts = any(case.restarts("gateway") for case in selected)
         with open_bench(
-            configuration, SandboxGateway, restarts=restarts, cases=len(wanted)
+            configuration, SandboxGateway, restarts=restarts, cases=len(selected)
         ) as bench:
-            output.print_start(bench.gateway_url, len(wanted))
+            output.print_start(bench.gateway_url, len(selected))
             application = _reach(configuration, bench)
-            parallel = plan_parallel_runs(configuration, bench, wanted, SandboxGateway, _reach)
-            remaining = wanted
+            parallel = plan_parallel_runs(configuration, bench, selected, SandboxGateway, _reach)
+            remaining = selected
             while True:
                 before = snapshot(Path(), html) if watch else {}
                 found = run_cases(
@@ -152,13 +152,13 @@ def run(
                     seed=seed, on_result=output.print_case, parallel=parallel,
                 )  # fmt: skip
                 output.print_end(found)
-                if not watch or (found.succeeded and remaining is wanted):
+                if not watch or (found.succeeded and remaining is selected):
                     break
                 if not found.succeeded:
                     output.print_waiting(bench.gateway_url)
                     wait_for_change(Path(), before, html)
                 failed = [each.case.name for each in found.results if not each.is_good]
-                remaining = select(cases, failed) if failed else wanted
+                remaining = select(cases, failed) if failed else selected
     except (FileError, ConfigError) as error:
         raise WrongUsage(str(error)) from None
     if not found.succeeded:

@@ -311,11 +311,11 @@ def doctor(
     key, owner = _signing_key(settings, secret_key)
     limit = timedelta(seconds=settings.callback_timeout_s if timeout is None else timeout)
     configured = configured_profile(settings, url)
-    chosen = tuple(dict.fromkeys(map(Profile, profiles)))
+    chosen_profiles = tuple(dict.fromkeys(map(Profile, profiles)))
     gateway = RunningGateway(obj["endpoint_url"], obj["token"] or None)
     payments = GatewayPayments(gateway, settings, service_id)
     receiver = Receiver.configured_for(
-        url, key, configured.profile, limit, chosen, payments.service_id
+        url, key, configured.profile, limit, chosen_profiles, payments.service_id
     )
     orders = None if paid is None else OrderCommands(paid, order)
     if obj["as_json"]:

@@ -56,8 +56,8 @@ def _document(name: str) -> dict[str, Any]:
         **{each.id.lower(): each for each in rules()},
         **{each.id.lower(): each for each in markers()},
     }
-    wanted = name.strip().lower()
-    match known.get(wanted) or known.get(wanted.zfill(3) if wanted.isdigit() else wanted):
+    key = name.strip().lower()
+    match known.get(key) or known.get(key.zfill(3) if key.isdigit() else key):
         case CodeMeaning() as code:
             return _code_document(code)
         case Rule() as rule:
@@ -69,7 +69,7 @@ def _document(name: str) -> dict[str, Any]:
                 "provoke": marker.provoke,
                 "change": [marker.change],
             }
-    close_matches = difflib.get_close_matches(wanted, known, n=3)
+    close_matches = difflib.get_close_matches(key, known, n=3)
     hint = (
         f"did you mean {' or '.join(close_matches)}?"
         if close_matches

@@ -151,9 +151,9 @@ async def _compare(other: _Other, settings: Settings, chosen: Plan) -> tuple[Fin
             theirs, unfinished = without_unfinished(chosen, theirs)
         ours = await own.observe(chosen)
 
-        async def run(changed: Mapping[str, Any], some: Plan) -> Observations:
+        async def run(changed: Mapping[str, Any], partial_plan: Plan) -> Observations:
             async with own_gateway(settings.model_copy(update=changed), session) as own_again:
-                return await own_again.observe(some)
+                return await own_again.observe(partial_plan)
 
         findings = await find(chosen, settings, ours, theirs, run)
     remarks = [_unfinished_remark(unfinished, other.timeout, own.longest_s)] if unfinished else []

@@ -61,8 +61,8 @@ async def find(
     run: observes our gateway with some settings changed.
     """
 
-    async def trial(changed: Mapping[str, Any], some: Plan = plan) -> Sequence[Difference]:
-        return compared(some, await run(changed, some), theirs)
+    async def trial(changed: Mapping[str, Any], partial_plan: Plan = plan) -> Sequence[Difference]:
+        return compared(partial_plan, await run(changed, partial_plan), theirs)
 
     remaining = first = compared(plan, ours, theirs)
     changed: dict[str, Any] = {}
@@ -172,10 +172,10 @@ async def _ranked(
 ) -> Sequence[Candidate]:
     """The candidates that remove some of the remaining differences, the best one first."""
     concerned = {each.case for each in remaining}
-    some = plan._replace(cases=[each for each in plan.cases if each.case.name in concerned])
+    partial_plan = plan._replace(cases=[each for each in plan.cases if each.case.name in concerned])
     ranked = []
     for number, candidate in enumerate(alternatives):
-        after = await trial({**changed, candidate.name: candidate.value}, some)
+        after = await trial({**changed, candidate.name: candidate.value}, partial_plan)
         if _is_better(after, remaining):
             ranked.append((len(_differing_parts(after)), _count_fields(after), number))
     return [alternatives[number] for *_, number in sorted(ranked)]

@@ -194,25 +194,25 @@ class OwnGateway(NamedTuple):
         ]
         await self.gateway.clock_control.advance(_SETTLED)
         found = {}
-        for each, first, before in zip(plan.cases, firsts, earlier, strict=True):
-            later = await self._later(side, each, first, before)
+        for each, first, earlier_reply in zip(plan.cases, firsts, earlier, strict=True):
+            later = await self._later(side, each, first, earlier_reply)
             found[each.case.name] = Observed(
                 first.fields,
                 later.fields if later else {},
                 callback_fields(await self.deliveries("ours", each.number)),
-                before.fields if before and _is_query(each) else {},
+                earlier_reply.fields if earlier_reply and _is_query(each) else {},
                 (_rule(first), _rule(later)),
             )
         return found
 
     async def _later(
-        self, side: Side, prepared: Prepared, first: _Reply, before: _Reply | None
+        self, side: Side, prepared: Prepared, first: _Reply, earlier_reply: _Reply | None
     ) -> _Reply | None:
         """The final answer to the second request; only a query is sent again for it."""
         if prepared.case.afterwards is None:
             return None
-        if before is not None and not _is_query(prepared):
-            return before
+        if earlier_reply is not None and not _is_query(prepared):
+            return earlier_reply
         return await side.second(prepared, first)
 
     def inbox(self, side: str, base: str = "") -> Callable[[int], str]:

@@ -360,9 +360,9 @@ class HttpJsonDialect:
         document = self._document(fields, word, decided.echo)
         body = b" " + compact(document).encode()
         headers = {}
-        given = self._signature(body, signature)
-        if table.trust == "signed" and given:
-            headers[table.signature_header.lower()] = given
+        header_value = self._signature(body, signature)
+        if table.trust == "signed" and header_value:
+            headers[table.signature_header.lower()] = header_value
         names_attempt = self._settings.sends_callback_url
         path = decided.request.attempt_id if names_attempt else ""
         return RawNotification("testnet", "POST", path, "", headers, body, _RECEIVED_AT)
@@ -377,8 +377,8 @@ class HttpJsonDialect:
         digest = hmac.digest(key.encode(), signed, table.algorithm)
         if signature is Signature.WRONG:
             digest = bytes(len(digest))
-        written = digest.hex() if table.encoding == "hex" else base64.b64encode(digest).decode()
-        return table.prefix + written
+        encoded = digest.hex() if table.encoding == "hex" else base64.b64encode(digest).decode()
+        return table.prefix + encoded
 
     def _accepting_status(self) -> int | None:
         """The HTTP status with which a submit is accepted without a word; None if there is none."""

@@ -599,8 +599,8 @@ async def an_event_names_its_attempt(peer: Peer) -> None:
         for number, outcome in enumerate((Outcome.SUCCEEDED, Outcome.FAILED), 1):
             request = bench.request(attempt_id=f"attempt-{number}", reference=f"reference-{number}")
             await bench.submit(request)
-            taken = await notifying.notify(Decided(request, outcome))
-            require(taken, f"a notification of {outcome} is not acknowledged")
+            is_acknowledged = await notifying.notify(Decided(request, outcome))
+            require(is_acknowledged, f"a notification of {outcome} is not acknowledged")
             require(len(bench.events.notifications) == number, f"{outcome} is not reported once")
             found = bench.events.notifications[-1]
             require(found.outcome is outcome, f"{outcome} is read as {found}")
