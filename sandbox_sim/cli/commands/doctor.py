@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -318,25 +319,24 @@ def doctor(
         url, key, configured.profile, limit, chosen_profiles, payments.service_id
     )
     orders = None if paid is None else OrderCommands(paid, order)
-    if obj["as_json"]:
-        findings, other_service = asyncio.run(_examine(receiver, orders, payments, lambda _: None))
+    as_json = obj["as_json"]
+    if not as_json:
+        click.echo(introduction_line(receiver, owner))
+    on_check = (lambda _: None) if as_json else partial(_print, receiver)
+    findings, other_service = asyncio.run(_examine(receiver, orders, payments, on_check))
+    works = None if orders is None else working_profiles(findings)
+    status_queries = payments_line(payments, other_service)
+    if as_json:
         document = receiver_checks.shown(receiver, owner, findings)
-        works = None if orders is None else working_profiles(findings)
-        status_queries = payments_line(payments, other_service)
         more = {"status_queries": status_queries, **paid_json(works, configured)}
         click.echo(json.dumps({**document, **more}, indent=2))
     else:
-        click.echo(introduction_line(receiver, owner))
-        findings, other_service = asyncio.run(
-            _examine(receiver, orders, payments, lambda found: _print(found, receiver))
-        )
-        click.echo(f"\n{printable(payments_line(payments, other_service))}")
-        works = None if orders is None else working_profiles(findings)
+        click.echo(f"\n{printable(status_queries)}")
         for line in profile_lines(works, configured):
             click.echo(line)
     if wrong := check_titles(findings, Verdict.WRONG):
         raise CommandFailed(f"wrong: {', '.join(wrong)}")
-    if not obj["as_json"]:
+    if not as_json:
         warnings = check_titles(findings, Verdict.WARNING)
         but = f", but see the warnings: {', '.join(warnings)}" if warnings else ""
         click.echo(f"nothing is wrong{but}")
@@ -380,7 +380,7 @@ async def _examine(
     return findings, other_service
 
 
-def _print(findings: Sequence[Finding], receiver: Receiver) -> None:
+def _print(receiver: Receiver, findings: Sequence[Finding]) -> None:
     for line in finding_lines(findings, receiver.profiles):
         click.echo(line)
 

@@ -57,10 +57,6 @@ class _Exchange(NamedTuple):
     def accepted(self) -> bool:
         return self.answer.status < 300 and self.document["response_code"] in _ACCEPTED
 
-    @property
-    def service_id(self) -> object:
-        return self.body["service_id"]
-
 
 class _Outcome(NamedTuple):
     """The known outcome of a request; `problem` says why a part of it is unknown."""
@@ -179,12 +175,12 @@ def _wait_for_outcome(gateway: RunningGateway, exchange: _Exchange, timeout_s: f
 
 def _callback_of(gateway: RunningGateway, exchange: _Exchange, timeout_s: float) -> Json | None:
     """Return the callback of the payment when it was tried or dropped; None after `timeout_s`."""
-    ids = exchange.service_id, exchange.body["transaction_id"]
+    ids = exchange.body["service_id"], exchange.body["transaction_id"]
     # An older payment may have the same transaction_id.
     network_id = gateway.control("GET", "transactions", *ids).document["network_transaction_id"]
     found = _poll_records(
         *(gateway, "callbacks", 1, timeout_s),
-        match={"service_id": exchange.service_id, "network_transaction_id": network_id},
+        match={"service_id": exchange.body["service_id"], "network_transaction_id": network_id},
         success={"state": "delivered"},
         is_done=lambda found: any(each["attempts"] or each["state"] == "dropped" for each in found),
     )
@@ -197,7 +193,7 @@ def _messages_of(gateway: RunningGateway, exchange: _Exchange, timeout_s: float)
     name = "batch_id" if sent["batch_id"] else "processing_id"
     return _poll_records(
         *(gateway, "sms", sent.get("total_recipients", 1), timeout_s),
-        match={"service_id": exchange.service_id, name: sent[name]},
+        match={"service_id": exchange.body["service_id"], name: sent[name]},
         success={"status": "SENT"},
         is_done=lambda found: all(each["status"] != "ACKNOWLEDGED" for each in found),
     )
