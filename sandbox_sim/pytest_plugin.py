@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sandbox_sim.testing.service_gateway import ServiceGateway
 
 # The gateway of a test, stored here because `getfixturevalue` does not add it to `funcargs`.
-_OF_THE_TEST = pytest.StashKey["ServiceGateway"]()
+_GATEWAY_KEY = pytest.StashKey["ServiceGateway"]()
 
 
 @pytest.fixture(scope="session")
@@ -71,13 +71,13 @@ def sandbox_gateway(
     """
     if _remote_sandbox_gateway is not None:
         _remote_sandbox_gateway.begin()
-        request.node.stash[_OF_THE_TEST] = _remote_sandbox_gateway
+        request.node.stash[_GATEWAY_KEY] = _remote_sandbox_gateway
         yield _remote_sandbox_gateway
         _remote_sandbox_gateway.reset()
         return
     gateway: SandboxGateway = request.getfixturevalue("_sandbox_gateway")
     gateway.renew()
-    request.node.stash[_OF_THE_TEST] = gateway
+    request.node.stash[_GATEWAY_KEY] = gateway
     yield gateway
 
 
@@ -96,12 +96,12 @@ def pytest_runtest_makereport(
     """Add the reports of the gateways of a failed test."""
     report = yield
     if report.failed:
-        for gateway in _gateways(item):
+        for gateway in _running_gateways(item):
             report.sections.append(("sandbox gateway", gateway.report()))
     return report
 
 
-def _gateways(item: pytest.Item) -> Iterator["ServiceGateway"]:
+def _running_gateways(item: pytest.Item) -> Iterator["ServiceGateway"]:
     """The running gateways among the fixtures of a test and the attributes of its class."""
     module = sys.modules.get("sandbox_sim.testing.service_gateway")
     if module is None:
@@ -111,7 +111,7 @@ def _gateways(item: pytest.Item) -> Iterator["ServiceGateway"]:
     values = [
         *getattr(item, "funcargs", {}).values(),
         *attributes.values(),
-        item.stash.get(_OF_THE_TEST, None),
+        item.stash.get(_GATEWAY_KEY, None),
     ]
     found = dict.fromkeys(each for each in values if isinstance(each, module.ServiceGateway))
     yield from (gateway for gateway in found if gateway.is_running)

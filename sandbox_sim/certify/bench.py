@@ -16,9 +16,9 @@ from sandbox_sim.values.hosts import client_host
 if TYPE_CHECKING:
     from sandbox_sim.testing import SandboxGateway
 
-# Makes a gateway, behind another one where that is given.
+# Makes a gateway; the second argument is the gateway that passes requests on to it, if any.
 MakeGateway = Callable[[Settings, "SandboxGateway | None"], "SandboxGateway"]
-# Clients get ports above these for their connections.
+# The system gives clients higher ports for their connections.
 _FIRST_PORT: Final = 20_000
 _PORTS: Final = 10_000
 
@@ -36,27 +36,28 @@ class CertifyBench:
 
     @property
     def can_restart(self) -> bool:
-        """Whether the gateway knows after a restart what it knew before."""
+        """Whether the gateway has its records again after a restart."""
         return not self.settings.store.startswith("memory")
 
     def start(self) -> None:
-        """Start the gateway. Raises `OSError` where the port is taken."""
+        """Start the gateway. Raises `OSError` if the port is taken."""
         self._running.enter_context(self.gateway)
 
     def stop(self) -> None:
-        """Stop the gateway; what it knows stays in its file."""
+        """Stop the gateway; its records stay in its file."""
         self._running.close()
 
 
 @contextmanager
 def free_port() -> Iterator[int]:
-    """A port that nothing else takes while the gateway restarts.
+    """A free port for a gateway that restarts.
 
-    It is below the ports of clients. Its UDP port is held, so that runs beside this one skip it.
+    It is below the ports of client connections. Its UDP port stays bound, so that other runs do not
+    choose it.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         while True:
-            udp = held.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+            udp = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
             address = ("127.0.0.1", _FIRST_PORT + int(RandomIds().record_id(), 16) % _PORTS)
             with suppress(OSError):
                 udp.bind(address)
@@ -75,27 +76,25 @@ def open_bench(
     port: int | None = None,
     front: CertifyBench | None = None,
 ) -> Iterator[CertifyBench]:
-    """A bench whose gateway runs. Raises `ConfigError`, and `FileError` where the port is taken.
+    """Start a gateway for cases. Raises `ConfigError`, and `FileError` if the port is taken.
 
-    make: makes the gateway. restarts: whether a case restarts it; its state is in a file then, and
-    in memory, which is faster, where not. cases: how many may run behind it. port: in place of that
-    of certify.toml; 0 takes a free one. front: the one whose gateway it is behind.
+    make: makes the gateway. restarts: whether a case restarts it; if so, its state is in a file,
+    otherwise in memory, which is faster. cases: how many may run behind it. port: replaces the port
+    of certify.toml; 0 is a free one. front: the bench whose gateway passes requests on to this one.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         store = "memory:"
         if restarts:
-            folder = held.enter_context(TemporaryDirectory(prefix="sandbox-sim-certify-"))
+            folder = stack.enter_context(TemporaryDirectory(prefix="sandbox-sim-certify-"))
             store = f"sqlite:{folder}/certify.db"
         values = dict(configuration.gateway_settings(store, cases))
         if port is not None:
             values["port"] = port
-        values["port"] = values["port"] or held.enter_context(free_port())
+        values["port"] = values["port"] or stack.enter_context(free_port())
         settings = settings_from({**values, "quiet": True}, f"[gateway] of {configuration.file}")
-        url = f"{settings.scheme}://{client_host(settings.host, settings.port)}"
-        if front is None:
-            bench = CertifyBench(configuration, make(settings, None), url)
-        else:
-            bench = CertifyBench(configuration, make(settings, front.gateway), front.gateway_url)
+        own_url = f"{settings.scheme}://{client_host(settings.host, settings.port)}"
+        gateway = make(settings, front.gateway if front else None)
+        bench = CertifyBench(configuration, gateway, front.gateway_url if front else own_url)
         try:
             bench.start()
         except OSError as error:

@@ -1,6 +1,6 @@
-"""Carries out one case: its steps in order, up to the first that does not hold.
+"""Runs one case: its steps in order, up to the first that fails.
 
-It posts callbacks of its own: genuine ones at the wrong time, and forged ones.
+It also posts callbacks: genuine ones at the wrong time, and forged ones.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.callbacks.bodies import compose, sign
 from sandbox_sim.certify.application import (
-    RESTART,
+    RESTART_TIMEOUT,
     Application,
     ApplicationDisconnects,
     ApplicationHangs,
@@ -24,8 +24,8 @@ from sandbox_sim.certify.application import (
     send,
 )
 from sandbox_sim.certify.bench import CertifyBench
-from sandbox_sim.certify.cases import CaseStep, CertifyCase, Placed, Posted, State
-from sandbox_sim.certify.files import in_words
+from sandbox_sim.certify.cases import CaseStep, CertifyCase, PlacedOrder, PostedCallback, State
+from sandbox_sim.certify.files import format_duration
 from sandbox_sim.certify.verdicts import CaseTimeline, CaseVerdict, Result
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.callbacks import SIGNATURE_HEADER
@@ -39,7 +39,7 @@ T = TypeVar("T")
 _ANOTHER_KEY: Final = "the key of somebody else"
 
 
-class Forged(NamedTuple):
+class CallbackRequest(NamedTuple):
     """A callback to post."""
 
     url: str
@@ -47,15 +47,15 @@ class Forged(NamedTuple):
     body: bytes
 
 
-def forge(posted: Posted, about: "Transaction", bench: CertifyBench, at: datetime) -> Forged:
+def forge(
+    posted: PostedCallback, transaction: "Transaction", bench: CertifyBench, at: datetime
+) -> CallbackRequest:
     """The callback about a transaction, with the profile and key of this gateway."""
     client = bench.settings.credentials[0].client()
     callbacks = bench.settings.behaviour().callbacks
-    changed = _record(about, bench.gateway.service_id, at, posted)._replace(
-        client_key=client.client_key
-    )
-    profile = callbacks.profile_of(about.callback_url, client)
-    callback = compose(changed, profile, client.secret_key, about.transaction_id, at)
+    changed = _record(posted, transaction, bench, at)
+    profile = callbacks.profile_of(transaction.callback_url, client)
+    callback = compose(changed, profile, client.secret_key, transaction.transaction_id, at)
     body, signature = callback.body.encode(), callback.signature
     if posted.signature == "none":
         signature = None
@@ -67,68 +67,68 @@ def forge(posted: Posted, about: "Transaction", bench: CertifyBench, at: datetim
     headers = {"Content-Type": "application/json", "User-Agent": "sandbox-sim-certify"}
     if signature is not None:
         headers[SIGNATURE_HEADER] = signature
-    return Forged(about.callback_url, headers, body)
+    return CallbackRequest(transaction.callback_url, headers, body)
 
 
 def _record(
-    about: "Transaction", service_id: int, at: datetime, posted: Posted
+    posted: PostedCallback, transaction: "Transaction", bench: CertifyBench, at: datetime
 ) -> TransactionRecord:
     changes = posted.changes
     payment = Payment(
-        operation=Operation(about.operation),
-        service_id=service_id,
-        transaction_id=changes.get("transaction_id", about.transaction_id),
-        reference=about.reference,
-        amount=Decimal(changes.get("amount", about.amount)),
-        nw=about.nw,
-        party=about.customer_number,
-        payment_mode=about.payment_mode,
-        currency_code=about.currency_code,
-        callback_url=about.callback_url,
+        operation=Operation(transaction.operation),
+        service_id=bench.gateway.service_id,
+        transaction_id=changes.get("transaction_id", transaction.transaction_id),
+        reference=transaction.reference,
+        amount=Decimal(changes.get("amount", transaction.amount)),
+        nw=transaction.nw,
+        party=transaction.customer_number,
+        payment_mode=transaction.payment_mode,
+        currency_code=transaction.currency_code,
+        callback_url=transaction.callback_url,
     )
     return TransactionRecord(
         payment=payment,
-        network_transaction_id=about.network_transaction_id,
-        client_key="",
+        network_transaction_id=transaction.network_transaction_id,
+        client_key=bench.settings.credentials[0].client_key,
         initiated_at=at,
         status=Status(posted.status),
     )
 
 
-# How often the gateway and the application are asked what is new, in seconds.
-_TICK_S: Final = 0.07
+# Seconds between two checks of the gateway and the application.
+_POLL_INTERVAL_S: Final = 0.07
 _COLLECT: Final = "collect"
 _CARD: Final = "card"
 _PAYOUT: Final = "payout"
 _UNPAID: Final = frozenset({"001", "003"})
 
 
-class Unmet(Exception):
-    """What must hold does not hold; the text says what came instead."""
+class StepFailed(Exception):
+    """A step states what must hold, and it does not hold; the text says what holds instead."""
 
 
-class OutOfTime(Exception):
-    """The limit of the run is used up."""
+class TimeLimitReached(Exception):
+    """The run has reached its time limit."""
 
 
 class CaseRun:
-    """One case on its way. until: when the run must end, in the time of the application."""
+    """One run of a case. deadline: when the run must end, in the time of the application."""
 
     def __init__(
-        self, bench: CertifyBench, application: Application, case: CertifyCase, until: float
+        self, bench: CertifyBench, application: Application, case: CertifyCase, deadline: float
     ) -> None:
         self._bench = bench
         self._gateway = bench.gateway
-        self._own = bench.terms.application
+        self._settings = bench.terms.application
         self._application = application
         self._case = case
-        self._until = until
+        self._deadline = deadline
         self._time = application.time
         self._timeline = CaseTimeline(bench.gateway, self._time)
-        self._acted = self._time.monotonic()
+        self._last_action_at = self._time.monotonic()
         self._orders: dict[str, str | None] = {}
         self._refusals: dict[str, str] = {}
-        self._placed: dict[str, Placed] = {}
+        self._placed: dict[str, PlacedOrder] = {}
         self._states: dict[str, State] = {}
         self._actions: Mapping[str, Callable[[Any], object]] = {
             "order": self._place,
@@ -136,15 +136,15 @@ class CaseRun:
             "fault": lambda fault: self._gateway.fault(**fault),
             "end_faults": lambda _: self._gateway.clear_faults(),
             "advance": self._advance,
-            "post": self._post,
+            "post": self._post_own_callback,
             "replay": self._replay,
             "restart": self._restart,
             "wait_polls": self._wait_for_polls,
             "waits": self._check_pause,
         }
-        self._on_orders: Mapping[str, Callable[[str, Any], None]] = {
-            "becomes": self._becomes,
-            "stays": self._stays,
+        self._order_steps: Mapping[str, Callable[[str, Any], None]] = {
+            "becomes": self._check_becomes,
+            "stays": self._check_stays,
             "charges": self._check_charges,
             "receipts": self._check_receipts,
             "agrees": self._check_books,
@@ -154,13 +154,13 @@ class CaseRun:
         }
 
     def run(self) -> Result:
-        """Carry out the steps, and judge."""
+        """Run the steps, and return the verdict."""
         self._gateway.reset()
-        verdict, reason, place = CaseVerdict.PASSED, "", 0
+        verdict, reason, number = CaseVerdict.PASSED, "", 0
         try:
-            for place, step in enumerate(self._case.steps, 1):  # noqa: B007 -- for the reason
-                self._take(step)
-        except Unmet as error:
+            for number, step in enumerate(self._case.steps, 1):  # noqa: B007 -- for the reason
+                self._run_step(step)
+        except StepFailed as error:
             verdict, reason = CaseVerdict.FAILED, str(error)
         except ApplicationHangs as error:
             verdict, reason = CaseVerdict.FAILED, f"the application hangs: {error}"
@@ -169,107 +169,109 @@ class CaseRun:
             control = self._case.control
             verdict = CaseVerdict.INCONCLUSIVE if control else CaseVerdict.FAILED
             reason = str(error)
-        except OutOfTime:
-            limit = in_words(self._bench.terms.limit)
+        except TimeLimitReached:
+            limit = format_duration(self._bench.terms.limit)
             verdict, reason = CaseVerdict.INCONCLUSIVE, f"the limit of the run, {limit}, is used up"
         except (ApplicationUnreachable, OSError, ValueError, TypeError) as error:
-            verdict, reason = CaseVerdict.INCONCLUSIVE, f"step {place}: {error}"
-        self._timeline.look()
+            verdict, reason = CaseVerdict.INCONCLUSIVE, f"step {number}: {error}"
+        self._timeline.update()
         return Result(
             self._case, verdict, reason, self._timeline.elapsed, tuple(self._timeline.events)
         )
 
-    def _take(self, step: CaseStep) -> None:
+    def _run_step(self, step: CaseStep) -> None:
         value = getattr(step, step.verb)
         if step.verb in self._actions:
             self._actions[step.verb](value)
-            self._acted = self._time.monotonic()
+            self._last_action_at = self._time.monotonic()
         else:
-            self._on_orders[step.verb](step.of, value)
+            self._order_steps[step.verb](step.of, value)
 
-    def _place(self, order: Placed) -> None:
+    def _place(self, order: PlacedOrder) -> None:
         by_card = ", by card" if order.pay_by == "card" else ""
-        named = f"order {order.name!r}: {order.phone}, {order.amount}{by_card}"
-        self._timeline.note("certify", "application", named)
+        description = f"order {order.name!r}: {order.phone}, {order.amount}{by_card}"
+        self._timeline.note("certify", "application", description)
         reference = f"CERTIFY-{RandomIds().record_id()[-10:]}"
-        within = self._own.places_within
+        within = self._settings.order_timeout
         self._placed[order.name] = order
         self._orders[order.name] = None
         try:
-            number = self._meanwhile(partial(self._application.place, order, reference, within))
+            number = self._run_watched(partial(self._application.place, order, reference, within))
         except OrderRefused as error:
             self._refusals[order.name] = f" (HTTP {error.status})" if error.status else ""
-            told = ": ".join(filter(None, ("no order was made", str(error))))
-            self._timeline.note("application", "certify", told)
+            text = ": ".join(filter(None, ("no order was made", str(error))))
+            self._timeline.note("application", "certify", text)
         else:
             self._orders[order.name] = number
             self._timeline.note("application", "certify", f"its number is {number}")
 
     def _refund(self, name: str, _: bool) -> None:
-        self._timeline.note("certify", "application", f"refund of {_named(name)}")
+        self._timeline.note("certify", "application", f"refund of {_label(name)}")
         number = self._orders[name]
         if number is None:
-            raise Unmet(f"{self._told(name)}, and must be paid")
-        self._meanwhile(partial(self._application.refund, number, self._own.places_within))
-        self._acted = self._time.monotonic()
+            raise StepFailed(f"{self._state_text(name)}, and must be paid")
+        self._run_watched(partial(self._application.refund, number, self._settings.order_timeout))
+        self._last_action_at = self._time.monotonic()
 
     def _visit_card_page(self, name: str, choice: str) -> None:
-        """Do what the customer does there; afterwards the browser is at the landing page."""
-        about = self._payment(name)
+        """Do what the customer does on the card page, and then open the landing page."""
+        transaction = self._payment(name)
         (_, request), *_ = self._timeline.requests(_CARD)[::-1]
         page = CardPageVisit(
-            request, self._gateway.url, self._bench.settings, self._own.places_within
+            request, self._gateway.url, self._bench.settings, self._settings.order_timeout
         )
-        self._timeline.note("certify", "gateway", f"card page of {about.transaction_id}: {choice}")
-        self._meanwhile(partial(page.do, choice))
+        self._timeline.note(
+            "certify", "gateway", f"card page of {transaction.transaction_id}: {choice}"
+        )
+        self._run_watched(partial(page.choose, choice))
         if choice in {"pay", "return"}:
             self._timeline.note("certify", "application", "the browser comes to the landing page")
-            answer = self._meanwhile(page.land)
+            answer = self._run_watched(page.open_landing_page)
             self._timeline.note("application", "certify", f"HTTP {answer.status}")
-        self._acted = self._time.monotonic()
+        self._last_action_at = self._time.monotonic()
 
     def _advance(self, by: timedelta) -> None:
-        self._timeline.note("certify", "gateway", f"the clock moves by {in_words(by)}")
-        self._meanwhile(partial(self._gateway.advance, seconds=by.total_seconds()))
+        self._timeline.note("certify", "gateway", f"the clock moves by {format_duration(by)}")
+        self._run_watched(partial(self._gateway.advance, seconds=by.total_seconds()))
 
-    def _post(self, posted: Posted) -> None:
-        about = self._payment(posted.of)
-        forged = forge(posted, about, self._bench, self._gateway.now)
+    def _post_own_callback(self, posted: PostedCallback) -> None:
+        transaction = self._payment(posted.of)
+        forged = forge(posted, transaction, self._bench, self._gateway.now)
         changed = "".join(f", {name} {value}" for name, value in posted.changes.items())
-        told = f"POST callback, status {posted.status}, signature {posted.signature}{changed}"
-        self._deliver(told, forged)
+        text = f"POST callback, status {posted.status}, signature {posted.signature}{changed}"
+        self._post_callback(text, forged)
 
     def _replay(self, name: str) -> None:
-        about = self._payment(name)
-        callbacks = self._gateway.callbacks.where(transaction_id=about.transaction_id)
+        transaction = self._payment(name)
+        callbacks = self._gateway.callbacks.where(transaction_id=transaction.transaction_id)
         if not callbacks:
-            raise ValueError(f"replay: there is no callback of {_named(name)} yet")
+            raise ValueError(f"replay: there is no callback of {_label(name)} yet")
         first = callbacks[0]
-        again = Forged(first.url, first.headers, first.content)
-        self._deliver(f"POST callback of {name!r} once more", again)
+        callback = CallbackRequest(first.url, first.headers, first.content)
+        self._post_callback(f"POST callback of {name!r} once more", callback)
 
-    def _deliver(self, told: str, callback: Forged) -> None:
+    def _post_callback(self, text: str, callback: CallbackRequest) -> None:
         routes = self._bench.settings.callback_routes()
         url = routes.target(callback.url)
         headers = {**routes.headers_to(url), **callback.headers}
-        self._timeline.note("certify", "application", told)
+        self._timeline.note("certify", "application", text)
         within = timedelta(seconds=self._bench.settings.callback_timeout_s)
         try:
-            answer = self._meanwhile(partial(send, "POST", url, callback.body, headers, within))
+            answer = self._run_watched(partial(send, "POST", url, callback.body, headers, within))
         except ApplicationDisconnects as error:
-            came = str(error)  # the state of the order decides, as after an HTTP 500
+            result = str(error)  # the state of the order decides, as after an HTTP 500
         else:
-            came = f"HTTP {answer.status}"
-        self._timeline.note("application", "certify", came)
+            result = f"HTTP {answer.status}"
+        self._timeline.note("application", "certify", result)
 
     def _restart(self, what: str) -> None:
         self._timeline.note("certify", "gateway" if what == "gateway" else "application", "restart")
         if what == "application":
-            self._meanwhile(self._application.restart)
-            if not self._wait(self._is_up, RESTART):
+            self._run_watched(self._application.restart)
+            if not self._wait(self._is_up, RESTART_TIMEOUT):
                 raise ApplicationUnreachable("restart: it cannot be reached afterwards")
             return
-        self._timeline.look()
+        self._timeline.update()
         self._bench.stop()
         self._bench.start()
 
@@ -284,56 +286,58 @@ class CaseRun:
         return True
 
     def _wait_for_polls(self, count: int) -> None:
-        """Wait until the application has asked so often, or would have."""
+        """Wait until the application has sent so many status queries, or had the time for them."""
         before = self._polls()
-        self._wait(lambda: self._polls() - before >= count, count * self._own.polls_every)
-        self._acted = self._time.monotonic()
-        self._settle()
+        self._wait(lambda: self._polls() - before >= count, count * self._settings.polls_every)
+        self._last_action_at = self._time.monotonic()
+        self._wait_for_reaction()
 
-    def _settle(self) -> None:
-        """Wait until the application has had the time to apply what happened last."""
-        since = timedelta(seconds=self._time.monotonic() - self._acted)
-        left = self._own.reacts_within - since
-        self._wait(lambda: False, left, every=left.total_seconds())
+    def _wait_for_reaction(self) -> None:
+        """Wait until the application has had the time to apply the last event."""
+        since = timedelta(seconds=self._time.monotonic() - self._last_action_at)
+        remaining = self._settings.reacts_within - since
+        self._wait(lambda: False, remaining, every=remaining.total_seconds())
 
-    def _becomes(self, name: str, wanted: Sequence[State]) -> None:
-        within = self._own.reacts_within + 2 * self._own.polls_every
-        after = f" after {in_words(within)}"
+    def _check_becomes(self, name: str, expected: Sequence[State]) -> None:
+        within = self._settings.reacts_within + 2 * self._settings.polls_every
+        after = f" after {format_duration(within)}"
         if self._orders[name] is None:
             within, after = timedelta(), ""  # it changes no more
-        if not self._wait(lambda: self._state(name) in wanted, within):
-            wish = " or ".join(wanted)
-            raise Unmet(f"{self._told(name)}{after}, and must become {wish}{self._hint(name)}")
+        if not self._wait(lambda: self._state(name) in expected, within):
+            wish = " or ".join(expected)
+            raise StepFailed(
+                f"{self._state_text(name)}{after}, and must become {wish}{self._hint(name)}"
+            )
 
-    def _stays(self, name: str, wanted: Sequence[State]) -> None:
-        """The order keeps its state while the application asks once more and applies the answer."""
+    def _check_stays(self, name: str, expected: Sequence[State]) -> None:
+        """Require that the order keeps its state after the next status query."""
 
         def check() -> None:
-            if self._state(name) not in wanted:
-                raise Unmet(f"{self._told(name)}, and must be {' or '.join(wanted)}")
+            if self._state(name) not in expected:
+                raise StepFailed(f"{self._state_text(name)}, and must be {' or '.join(expected)}")
 
         check()
         if self._states[name] == "pending":
             self._wait_for_polls(1)
-        self._settle()
+        self._wait_for_reaction()
         check()
 
-    def _check_charges(self, name: str, wanted: int) -> None:
+    def _check_charges(self, name: str, expected: int) -> None:
         charges = self._charges(name)
-        if len(charges) != wanted:
+        if len(charges) != expected:
             ids = ", ".join(each.transaction_id for each in charges) or "no payment"
-            raise Unmet(
+            raise StepFailed(
                 f"the customer is charged {_times(len(charges))} ({ids}), "
-                f"and must be charged {_times(wanted)}"
+                f"and must be charged {_times(expected)}"
             )
 
-    def _check_refunds(self, name: str, wanted: int) -> None:
-        payouts = self._sent(_PAYOUT, self._placed[name].phone)
+    def _check_refunds(self, name: str, expected: int) -> None:
+        payouts = self._transactions(_PAYOUT, self._placed[name].phone)
         found = [each for each in payouts if each.status not in _UNPAID]
-        if len(found) != wanted:
-            raise Unmet(
+        if len(found) != expected:
+            raise StepFailed(
                 f"the customer gets the money back {_times(len(found))}, "
-                f"and must get it {_times(wanted)}"
+                f"and must get it {_times(expected)}"
             )
 
     def _check_books(self, name: str, _: bool) -> None:
@@ -341,25 +345,24 @@ class CaseRun:
         has_paid = any(each.status == "000" for each in self._charges(name))
         if (state == "paid") is not has_paid:
             truth = "paid" if has_paid else "not paid"
-            raise Unmet(f"{_named(name)} is {state}, and at the gateway it is {truth}")
+            raise StepFailed(f"{_label(name)} is {state}, and at the gateway it is {truth}")
 
-    def _check_receipts(self, name: str, wanted: int) -> None:
+    def _check_receipts(self, name: str, expected: int) -> None:
         number = self._orders[name]
-        if self._own.receipts is None or number is None:
+        if self._settings.receipts is None or number is None:
             return
 
-        self._settle()
-        counted = self._application.receipts(number)
-        found = (
-            len(self._gateway.sms.where(to=self._placed[name].phone))
-            if counted is None
-            else counted
-        )
-        if found != wanted:
-            raise Unmet(f"{_times(found)} a receipt was sent, and it must be {_times(wanted)}")
+        self._wait_for_reaction()
+        found = self._application.receipts(number)
+        if found is None:
+            found = len(self._gateway.sms.where(to=self._placed[name].phone))
+        if found != expected:
+            raise StepFailed(
+                f"{_times(found)} a receipt was sent, and it must be {_times(expected)}"
+            )
 
-    def _check_pause(self, wanted: timedelta) -> None:
-        """The payment after the one that was refused came as much later, if one came."""
+    def _check_pause(self, expected: timedelta) -> None:
+        """Require this pause between the refused payment and the next one, if there is one."""
         sent = self._timeline.requests(_COLLECT)
         refused = next((at for at, each in sent if each.http_status == 429), None)
         if refused is None:
@@ -368,89 +371,95 @@ class CaseRun:
         def pauses() -> Sequence[timedelta]:
             return [at - refused for at, _ in self._timeline.requests(_COLLECT) if at > refused]
 
-        self._wait(lambda: bool(pauses()), self._own.gives_up_after)
-        if pauses() and pauses()[0] < wanted - timedelta(seconds=2 * _TICK_S):
-            came, asked = in_words(pauses()[0]), in_words(wanted)
-            raise Unmet(f"it sent again after {came}, and Retry-After asks for {asked}")
+        self._wait(lambda: bool(pauses()), self._settings.gives_up_after)
+        if pauses() and pauses()[0] < expected - timedelta(seconds=2 * _POLL_INTERVAL_S):
+            result, required = format_duration(pauses()[0]), format_duration(expected)
+            raise StepFailed(f"it sent again after {result}, and Retry-After asks for {required}")
 
     def _state(self, name: str) -> State:
-        """The state of an order, which goes into the timeline where it has changed."""
+        """The state of an order; a change of it is added to the timeline."""
         number = self._orders[name]
         state: State = "failed" if number is None else self._application.state(number)
         if self._states.get(name) != state:
             self._states[name] = state
-            self._timeline.look()
-            self._timeline.note("application", "application", f"{_named(name)} is {state}")
+            self._timeline.update()
+            self._timeline.note("application", "application", f"{_label(name)} is {state}")
         return state
 
-    def _told(self, name: str) -> str:
+    def _state_text(self, name: str) -> str:
         """The state of an order, as a sentence."""
         if self._orders[name] is None:
             answer = self._refusals[name]
-            return f"{_named(name)} was refused by the application{answer}, so it has failed"
-        return f"{_named(name)} is {self._states[name]}"
+            return f"{_label(name)} was refused by the application{answer}, so it has failed"
+        return f"{_label(name)} is {self._states[name]}"
 
     def _payments(self, name: str) -> "Sequence[Transaction]":
         placed = self._placed[name]
         if placed.pay_by == "card":
             return self._gateway.transactions.where(operation=_CARD)
-        return self._sent(_COLLECT, placed.phone)
+        return self._transactions(_COLLECT, placed.phone)
 
-    def _sent(self, operation: str, phone: str) -> "Sequence[Transaction]":
+    def _transactions(self, operation: str, phone: str) -> "Sequence[Transaction]":
         return self._gateway.transactions.where(operation=operation, customer_number=phone)
 
     def _payment(self, name: str) -> "Transaction":
         found = self._payments(name)
         if not found:
-            raise Unmet(f"no payment of {_named(name)} reached the gateway{self._hint(name)}")
+            raise StepFailed(f"no payment of {_label(name)} reached the gateway{self._hint(name)}")
         return found[-1]
 
     def _charges(self, name: str) -> "Sequence[Transaction]":
         return [each for each in self._payments(name) if each.status not in _UNPAID]
 
     def _polls(self) -> int:
-        """How often the application has asked for the status of payments of this case."""
+        """How many status queries the application has sent about payments of this case."""
         payments = (*self._timeline.requests(_COLLECT), *self._timeline.requests(_CARD))
-        own = {each.transaction_id for _, each in payments}
-        return sum(each.transaction_id in own for _, each in self._timeline.requests("status"))
+        own_ids = {each.transaction_id for _, each in payments}
+        return sum(each.transaction_id in own_ids for _, each in self._timeline.requests("status"))
 
     def _hint(self, name: str) -> str:
-        """What may explain that an order does not get on, for the end of a sentence."""
+        """Why an order may stay as it is, for the end of a sentence; empty if it is not known."""
         requests = self._gateway.requests
         if any(each.operation in {_COLLECT, _CARD} for each in requests):
             return ""
         if requests:
             return f"; its last request got {requests[-1].response_code}: {requests[-1].why}"
+        service_id, url = self._settings.service_id, self._bench.gateway_url
         return (
-            f"; no request for service {self._own.service_id} came to {self._bench.gateway_url}: "
+            f"; no request for service {service_id} came to {url}: "
             "are these the service_id and the base URL that it uses?"
         )
 
-    def _meanwhile(self, work: Callable[[], T]) -> T:
-        """Run this in a thread, and note what happens meanwhile."""
+    def _run_watched(self, work: Callable[[], T]) -> T:
+        """Run this in a thread, and add the events meanwhile to the timeline."""
         with ThreadPoolExecutor(1) as pool:
             result = pool.submit(work)
             while not result.done():
-                self._time.wait(_TICK_S, result)
-                self._timeline.look()
-        self._timeline.look()
+                self._time.wait(_POLL_INTERVAL_S, result)
+                self._timeline.update()
+        self._timeline.update()
         return result.result()
 
-    def _wait(self, ended: Callable[[], bool], within: timedelta, every: float = _TICK_S) -> bool:
-        """Wait in the time of the application; whether it ended. Raises `OutOfTime`."""
-        until = self._time.monotonic() + within.total_seconds()
-        while not ended():
+    def _wait(
+        self, is_done: Callable[[], bool], within: timedelta, every: float = _POLL_INTERVAL_S
+    ) -> bool:
+        """Wait until `is_done` or `within` has passed; return whether it is done.
+
+        The time is that of the application. Raises `TimeLimitReached`.
+        """
+        deadline = self._time.monotonic() + within.total_seconds()
+        while not is_done():
             now = self._time.monotonic()
-            if now >= until:
+            if now >= deadline:
                 return False
-            if now >= self._until:
-                raise OutOfTime
-            self._time.wait(min(every, until - now))
-            self._timeline.look()
+            if now >= self._deadline:
+                raise TimeLimitReached
+            self._time.wait(min(every, deadline - now))
+            self._timeline.update()
         return True
 
 
-def _named(order: str) -> str:
+def _label(order: str) -> str:
     return "the order" if order == "order" else f"the order {order!r}"
 
 

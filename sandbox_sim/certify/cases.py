@@ -1,4 +1,4 @@
-"""A case: one TOML file with what happens to an order, what must hold, why, and how to mend it.
+"""A case: a TOML file with the events of an order, what must hold, why, and how to fix a failure.
 
 The steps run in order. Each one either does something (`order`, `card`, `refund`, `override`,
 `fault`, `advance`, `post`, `replay`, `restart`, `wait_polls`) or states what must hold (`becomes`,
@@ -16,20 +16,17 @@ from sandbox_sim.values.redaction import suggestion
 
 State = Literal["paid", "failed", "pending", "cancelled"]
 STATES: Final[tuple[State, ...]] = get_args(State)
-# The fields of a payment that a forged callback may have differently.
-Changed = Literal["amount", "transaction_id"]
-OURS: Final = Path(__file__).parent / "cases"
+# The fields of a payment that a forged callback may change.
+ChangeableField = Literal["amount", "transaction_id"]
+BUILT_IN: Final = Path(__file__).parent / "cases"
 PAYER: Final = "0244000001"
-_ABOUT_AN_ORDER: Final = frozenset(
-    {
-        *("card", "refund", "becomes", "stays", "charges", "refunds", "receipts", "agrees"),
-        "waits",
-    }
+_ORDER_VERBS: Final = frozenset(
+    {*("card", "refund", "becomes", "stays", "charges", "refunds", "receipts", "agrees"), "waits"}
 )
 
 
-class Placed(Table):
-    """An order that the application is asked to place. name: what other steps call it."""
+class PlacedOrder(Table):
+    """An order for the application to place. name: the name that other steps use."""
 
     name: str = "order"
     phone: str = Field(PAYER, pattern=r"^0\d{9}$")
@@ -38,17 +35,17 @@ class Placed(Table):
     pay_by: Literal["mobile_money", "card"] = "mobile_money"
 
 
-class Posted(Table):
-    """A callback that certify posts itself to the address that the application gave.
+class PostedCallback(Table):
+    """A callback that certify itself posts to the callback_url of a payment.
 
-    signature: right, or none, or of another key, or of the unchanged body. changes: fields of the
-    payment that the body has differently.
+    signature: `wrong` is made with another key, `unchanged` is that of the body without the
+    changes. changes: fields of the payment that are replaced in the body.
     """
 
     of: str = "order"
     status: Literal["000", "001", "002", "003"] = "000"
     signature: Literal["right", "none", "wrong", "unchanged"] = "right"
-    changes: dict[Changed, str] = Field({})
+    changes: dict[ChangeableField, str] = Field({})
 
 
 class CaseStep(Table):
@@ -59,14 +56,14 @@ class CaseStep(Table):
     """
 
     of: str = "order"
-    order: Placed | None = None
+    order: PlacedOrder | None = None
     card: Literal["open", "pay", "fail", "cancel", "return"] | None = None
     refund: Literal[True] | None = None
     override: dict[str, Any] | None = None
     fault: dict[str, Any] | None = None
     end_faults: Literal[True] | None = None
     advance: Duration | None = None
-    post: Posted | None = None
+    post: PostedCallback | None = None
     replay: str | None = None
     restart: Literal["gateway", "application"] | None = None
     wait_polls: int | None = Field(None, ge=1, le=20)
@@ -80,17 +77,17 @@ class CaseStep(Table):
 
     @field_validator("becomes", "stays", mode="before")
     @classmethod
-    def _one_or_more(cls, value: object) -> object:
+    def _as_tuple(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _has_one_verb(self) -> Self:
+    def _check_verb(self) -> Self:
         verbs = self.model_fields_set - {"of"}
         if len(verbs) != 1:
             found = " and ".join(sorted(verbs)) or "nothing"
             raise ValueError(f"must have exactly one verb, and has {found}")
-        if "of" in self.model_fields_set and not verbs & _ABOUT_AN_ORDER:
-            raise ValueError(f"of goes with {', '.join(sorted(_ABOUT_AN_ORDER))} only")
+        if "of" in self.model_fields_set and not verbs & _ORDER_VERBS:
+            raise ValueError(f"of goes with {', '.join(sorted(_ORDER_VERBS))} only")
         return self
 
     @property
@@ -100,17 +97,17 @@ class CaseStep(Table):
         return verb
 
     @property
-    def named(self) -> str | None:
-        """The order that must have been placed before; None where the step is about no order."""
+    def prior_order(self) -> str | None:
+        """The order that must have been placed before; None if the step needs no order."""
         if self.post is not None:
             return self.post.of
-        return self.replay or (self.of if self.verb in _ABOUT_AN_ORDER else None)
+        return self.replay or (self.of if self.verb in _ORDER_VERBS else None)
 
 
 class CertifyCase(Table):
-    """A case. name: that of its file. control: without it every other case is inconclusive.
+    """A case. name: the name of its file. control: if it fails, all other cases are inconclusive.
 
-    sms: it is about applications that send their receipts as SMS through the gateway.
+    sms: it applies only to applications that send receipts as SMS through the gateway.
     """
 
     name: str = ""
@@ -124,15 +121,15 @@ class CertifyCase(Table):
     steps: tuple[CaseStep, ...]
 
     @model_validator(mode="after")
-    def _orders_are_known(self) -> Self:
+    def _check_orders(self) -> Self:
         if not self.steps:
             raise ValueError("steps: must have at least one step")
-        orders: list[Placed] = []
+        orders: list[PlacedOrder] = []
         for number, step in enumerate(self.steps):
             if step.order is not None:
                 orders.append(step.order)
-            elif step.named not in {None, *(each.name for each in orders)}:
-                raise ValueError(f"steps.{number}: no order {step.named!r} was placed before")
+            elif step.prior_order not in {None, *(each.name for each in orders)}:
+                raise ValueError(f"steps.{number}: no order {step.prior_order!r} was placed before")
         for what in ("name", "phone"):
             if len({getattr(each, what) for each in orders}) < len(orders):
                 raise ValueError(f"steps: each order needs a {what} of its own")
@@ -145,7 +142,7 @@ class CertifyCase(Table):
         return self
 
     @property
-    def orders(self) -> Sequence[Placed]:
+    def orders(self) -> Sequence[PlacedOrder]:
         """The orders that are placed."""
         return [step.order for step in self.steps if step.order is not None]
 
@@ -171,7 +168,7 @@ def load(folders: Sequence[Path] = ()) -> Sequence[CertifyCase]:
     """
     found: dict[str, CertifyCase] = {}
     problems: list[str] = []
-    for folder in (OURS, *folders):
+    for folder in (BUILT_IN, *folders):
         files = sorted(folder.glob("*.toml"))
         if not files:
             problems.append(f"{folder}: has no case, a file that ends in .toml")
@@ -187,8 +184,8 @@ def load(folders: Sequence[Path] = ()) -> Sequence[CertifyCase]:
     return sorted(found.values(), key=lambda case: not case.control)
 
 
-def chosen(cases: Sequence[CertifyCase], names: Sequence[str]) -> Sequence[CertifyCase]:
-    """The controls and the cases of these names; all where there are no names.
+def select(cases: Sequence[CertifyCase], names: Sequence[str]) -> Sequence[CertifyCase]:
+    """The controls and the cases with these names; without names, all cases.
 
     Raises `FileError` for a name that no case has.
     """
@@ -197,7 +194,7 @@ def chosen(cases: Sequence[CertifyCase], names: Sequence[str]) -> Sequence[Certi
 
 
 def check_names(names: Iterable[str], cases: Sequence[CertifyCase], place: str) -> None:
-    """Raise `FileError` for a name that no case has. place: where the names stand, and `: `."""
+    """Raise `FileError` for a name that no case has. place: the beginning of its message."""
     known = [case.name for case in cases]
     for name in names:
         if name not in known:

@@ -22,15 +22,15 @@ PLACEHOLDERS: Final = (
     *("phone", "phone_233", "network", "amount", "reference", "order", "gateway", "service_id"),
 )
 TEMPLATE: Final = Path(__file__).parent / "certify.toml"
-APART: Final = (
+ISOLATION_NEEDED: Final = (
     "cases that run at once have a gateway each, so order and card_order must tell the application "
     "its base URL, with {gateway}, or its service, with {service_id}"
 )
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
-class Question(Table):
-    """An HTTP request or a shell command, and where its answer has the text that is wanted.
+class ApplicationRequest(Table):
+    """An HTTP request or a shell command, and how to extract a text from its answer.
 
     field: a path such as `order.id` or `items.0.state` in a JSON answer. pattern: a regular
     expression whose first group is searched in the headers and the body, or in the output.
@@ -47,7 +47,7 @@ class Question(Table):
 
     @field_validator("url")
     @classmethod
-    def _is_address(cls, value: str | None) -> str | None:
+    def _check_address(cls, value: str | None) -> str | None:
         if value is not None and not urlsplit(value).hostname:
             raise ValueError("must be an address such as http://127.0.0.1:8000/orders")
         if value is not None and urlsplit(value).scheme not in {"http", "https"}:
@@ -56,7 +56,7 @@ class Question(Table):
 
     @field_validator("pattern")
     @classmethod
-    def _is_pattern(cls, value: str | None) -> str | None:
+    def _check_pattern(cls, value: str | None) -> str | None:
         try:
             groups = re.compile(value or "()").groups
         except re.error as error:
@@ -66,7 +66,7 @@ class Question(Table):
         return value
 
     @model_validator(mode="after")
-    def _is_consistent(self) -> Self:
+    def _check_fields(self) -> Self:
         if (self.url is None) is (self.command is None):
             raise ValueError("must have either url or command")
         if self.command is not None and (self.body or self.form or self.method or self.headers):
@@ -75,44 +75,43 @@ class Question(Table):
             raise ValueError("must have json or form, not both")
         if self.field is not None and self.pattern is not None:
             raise ValueError("must have field or pattern, not both")
-        for name in _PLACEHOLDER.findall(self._texts):
-            is_meant = name.islower() or name.lower() in PLACEHOLDERS
-            if is_meant and name not in PLACEHOLDERS:
+        for name in _PLACEHOLDER.findall(self._placeholder_texts):
+            is_placeholder = name.islower() or name.lower() in PLACEHOLDERS
+            if is_placeholder and name not in PLACEHOLDERS:
                 known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
                 raise ValueError(f"there is no placeholder {{{name}}}; there are {known}")
         return self
 
-    def names(self, placeholder: str) -> bool:
-        """Whether this placeholder stands in it."""
-        return placeholder in _PLACEHOLDER.findall(self._texts)
+    def has_placeholder(self, placeholder: str) -> bool:
+        """Whether it has this placeholder."""
+        return placeholder in _PLACEHOLDER.findall(self._placeholder_texts)
 
     @property
-    def wanted(self) -> str:
-        """The field of certify.toml that says where the answer has what is wanted."""
+    def extractor(self) -> str:
+        """The name of the field that says how to extract the text from the answer."""
         if self.pattern is None:
             return "command" if self.field is None else "field"
         return "pattern"
 
     @property
     def secrets(self) -> Iterable[str]:
-        """The values of its headers, without what placeholders add."""
+        """The values of its headers, without the placeholders."""
         for value in self.headers.values():
             yield from _PLACEHOLDER.split(value.get_secret_value())[::2]
 
     @property
-    def _texts(self) -> str:
-        """All that may have placeholders."""
+    def _placeholder_texts(self) -> str:
+        """All texts that may have placeholders."""
         headers = [value.get_secret_value() for value in self.headers.values()]
         return repr((self.url, headers, self.body, self.form, self.command))
 
 
 class ApplicationTable(Table):
-    """What certify has to know about the application.
+    """The settings of the application.
 
-    polls_every: the longest time between two status queries of a pending order; 0s: it asks never.
+    polls_every: the longest time between two status queries of a pending order; 0s: it sends none.
     gives_up_after: how long it waits for an answer of the gateway. reacts_within: how long it
-    takes to apply what it has learnt. restart: a command. receipts: sms where the gateway sends
-    them.
+    takes to apply a status. restart: a command. receipts: `sms` if the gateway sends them.
     """
 
     service_id: int = Field(55, ge=1, le=10**12)
@@ -122,23 +121,23 @@ class ApplicationTable(Table):
     gives_up_after: Duration = timedelta(seconds=10)
     reacts_within: Duration = timedelta(seconds=2)
     restart: str | None = Field(None, min_length=1)
-    receipts: Literal["sms"] | Question | None = None
+    receipts: Literal["sms"] | ApplicationRequest | None = None
 
     @field_validator("service_id")
     @classmethod
-    def _has_balances(cls, value: int) -> int:
+    def _check_balances(cls, value: int) -> int:
         if value % 10 == 9:
             raise ValueError("must not end in 9: the sandbox gives such services low balances")
         return value
 
     @property
-    def places_within(self) -> timedelta:
-        """How long placing an order may take: its payment may be sent in it, and once again."""
+    def order_timeout(self) -> timedelta:
+        """The longest time to place an order, in which its payment may be sent twice."""
         return 2 * self.gives_up_after + self.reacts_within + timedelta(seconds=3)
 
 
 class CertifyTerms(Table):
-    """What a run has to know, apart from how the application is asked.
+    """The terms of a run.
 
     limit: the real time of the whole run. not_applicable: cases by name, each with the reason.
     """
@@ -149,19 +148,19 @@ class CertifyTerms(Table):
 
 
 class Configuration(CertifyTerms):
-    """certify.toml. at_once: how many cases run at once, where an order says whose it is."""
+    """certify.toml. at_once: how many cases run at once, if their orders can be told apart."""
 
     at_once: int = Field(4, ge=1, le=64)
     gateway: dict[str, Any] = Field({})
-    order: Question
-    card_order: Question | None = None
-    refund: Question | None = None
-    state: Question
+    order: ApplicationRequest
+    card_order: ApplicationRequest | None = None
+    refund: ApplicationRequest | None = None
+    state: ApplicationRequest
     words: dict[State, list[str]]
     _file: str = PrivateAttr(TEMPLATE.name)
 
     @classmethod
-    def of_file(cls, file: Path) -> Self:
+    def from_file(cls, file: Path) -> Self:
         """The configuration in a file. Raises `FileError`."""
         found = read(file, cls)
         found._file = str(file)  # noqa: SLF001 -- of its own class
@@ -174,7 +173,7 @@ class Configuration(CertifyTerms):
 
     @field_validator("words")
     @classmethod
-    def _tell_states_apart(cls, value: dict[State, list[str]]) -> dict[State, list[str]]:
+    def _check_words(cls, value: dict[State, list[str]]) -> dict[State, list[str]]:
         seen: dict[str, str] = {}
         for state, words in value.items():
             for word in words:
@@ -185,13 +184,13 @@ class Configuration(CertifyTerms):
         return value
 
     @model_validator(mode="after")
-    def _finds_its_orders(self) -> Self:
-        if self.at_once > 1 and "at_once" in self.model_fields_set and self.told_apart_by is None:
-            raise ValueError(f"at_once: {APART}")
-        for name, question in (("order", self.order), ("card_order", self.card_order)):
-            if question is None or question.field or question.pattern:
+    def _check_requests(self) -> Self:
+        if self.at_once > 1 and "at_once" in self.model_fields_set and self.isolated_by is None:
+            raise ValueError(f"at_once: {ISOLATION_NEEDED}")
+        for name, request in (("order", self.order), ("card_order", self.card_order)):
+            if request is None or request.field or request.pattern:
                 continue
-            if not question.names("reference"):
+            if not request.has_placeholder("reference"):
                 raise ValueError(
                     f"{name}: must say where its answer has the number of the order, by field or "
                     "pattern, or send a {reference}, which is the number then"
@@ -201,48 +200,44 @@ class Configuration(CertifyTerms):
         return self
 
     @property
-    def told_apart_by(self) -> Literal["gateway", "service_id"] | None:
-        """The placeholder by which orders of several cases differ; None: they run one by one."""
+    def isolated_by(self) -> Literal["gateway", "service_id"] | None:
+        """The placeholder by which orders of several cases differ; None: cases run one by one."""
         orders = [each for each in (self.order, self.card_order) if each is not None]
-        if all(each.names("gateway") for each in orders):
+        if all(each.has_placeholder("gateway") for each in orders):
             return "gateway"
-        return "service_id" if all(each.names("service_id") for each in orders) else None
+        return "service_id" if all(each.has_placeholder("service_id") for each in orders) else None
 
     def services(self, cases: int) -> Sequence[int]:
-        """The services of a run: that of the file, and one for each case where they need one."""
-        own = self.application.service_id
-        following = (each for each in count(own + 1) if each % 10 != 9)
-        needed = cases if self.at_once > 1 and self.told_apart_by == "service_id" else 0
-        return [own, *islice(following, needed)]
+        """The services of a run: that of the file, and one for each case if each needs its own."""
+        first = self.application.service_id
+        following = (each for each in count(first + 1) if each % 10 != 9)
+        needed = cases if self.at_once > 1 and self.isolated_by == "service_id" else 0
+        return [first, *islice(following, needed)]
 
     def for_service(self, service_id: int) -> Self:
-        """The same for another service."""
+        """The configuration with another service."""
         application = self.application.model_copy(update={"service_id": service_id})
         return self.model_copy(update={"application": application})
 
     def gateway_settings(self, store: str, cases: int) -> Mapping[str, Any]:
         """The settings of a gateway with this store, for this many cases beside one another."""
-        own = self.application
+        application = self.application
         credentials = {
-            "client_key": own.client_key,
-            "secret_key": own.secret_key.get_secret_value(),
+            "client_key": application.client_key,
+            "secret_key": application.secret_key.get_secret_value(),
             "service_ids": self.services(cases),
         }
-        return {
-            "port": 8233,
-            **self.gateway,
-            "store": store,
-            "credentials": [credentials],
-        }
+        return {"port": 8233, **self.gateway, "store": store, "credentials": [credentials]}
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that no report may have: the secret key, and the values of headers."""
-        questions = (
+        """The texts to mask in reports: the secret key, and the values of headers."""
+        requests = (
             *(self.order, self.card_order, self.refund, self.state),
             self.application.receipts,
         )
-        values = [part for each in questions if isinstance(each, Question) for part in each.secrets]
+        used = (each for each in requests if isinstance(each, ApplicationRequest))
+        values = (part for each in used for part in each.secrets)
         return frozenset({self.application.secret_key.get_secret_value(), *values} - {""})
 
 
@@ -250,4 +245,4 @@ def load(file: Path) -> Configuration:
     """Read the file. Raises `FileError`."""
     if not file.exists():
         raise FileError(f"{file}: there is no such file; sandbox-sim certify init {file} writes it")
-    return Configuration.of_file(file)
+    return Configuration.from_file(file)

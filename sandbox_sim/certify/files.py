@@ -27,7 +27,7 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def duration(value: object) -> timedelta:
+def parse_duration(value: object) -> timedelta:
     """A duration of a file, such as `10m`. Raises `ValueError`."""
     if isinstance(value, timedelta):
         return value
@@ -37,11 +37,11 @@ def duration(value: object) -> timedelta:
     return timedelta(**{_UNITS[match[2]]: float(match[1])})
 
 
-Duration = Annotated[timedelta, BeforeValidator(duration)]
+Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 
 
-def in_words(time: timedelta) -> str:
-    """A duration as a file has it, such as 1.5s or 10m."""
+def format_duration(time: timedelta) -> str:
+    """The text of a duration in a file, such as 1.5s or 10m."""
     seconds = time.total_seconds()
     for unit, size in (("h", 3600), ("m", 60)):
         if seconds >= size and seconds % size == 0:
@@ -59,7 +59,7 @@ def read(file: Path, model: type[M]) -> M:
 
 
 def parse(document: Mapping[str, Any], model: type[M], place: str) -> M:
-    """The document as this model; `place` is named in errors. Raises `FileError`."""
+    """The document as this model. place: names it in errors. Raises `FileError`."""
     try:
         return model.model_validate(document)
     except ValidationError as error:

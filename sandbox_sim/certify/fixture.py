@@ -11,12 +11,12 @@ from sandbox_sim.certify import reports
 from sandbox_sim.certify.application import (
     ApplicationTime,
     ApplicationUnreachable,
-    MachineTime,
     OrderRefused,
     OrderUnreadable,
+    RealTime,
 )
 from sandbox_sim.certify.bench import CertifyBench
-from sandbox_sim.certify.cases import STATES, CertifyCase, Placed, State, chosen, load
+from sandbox_sim.certify.cases import STATES, CertifyCase, PlacedOrder, State, load, select
 from sandbox_sim.certify.configuration import CertifyTerms
 from sandbox_sim.certify.files import FileError, parse
 from sandbox_sim.certify.runner import run
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class CertifyOrder(NamedTuple):
-    """What `place_order` is asked to order. pay_by: mobile_money or card."""
+    """The argument of `place_order`. pay_by: mobile_money or card."""
 
     phone: str
     network: str
@@ -39,10 +39,10 @@ class CertifyOrder(NamedTuple):
 class ApplicationFunctions(NamedTuple):
     """The application under test, by functions of the test.
 
-    place_order: returns the number of the order, or None where the application refused it.
+    place_order: returns the number of the order, or None if the application refused it.
     state_of: returns the state of the order with this number. refund_order, restart_application,
-    receipts_of: None where the application has nothing like it; receipts_of="sms" counts the SMS at
-    the gateway. words: the state that each word of the application means. cards: whether it takes
+    receipts_of: None if the application cannot do it; receipts_of="sms" counts the SMS of the
+    gateway. words: the state that each word of the application means. cards: whether it accepts
     cards.
     """
 
@@ -53,36 +53,35 @@ class ApplicationFunctions(NamedTuple):
     receipts_of: Callable[[str], int] | Literal["sms"] | None = None
     words: Mapping[str, State] = MappingProxyType({})
     cards: bool = False
-    time: ApplicationTime = MachineTime()
+    time: ApplicationTime = RealTime()
 
-    def lacks(self, case: CertifyCase) -> str | None:
-        """Why a case cannot be tried with it; None where it can."""
-        if case.sms and self.receipts_of != "sms":
-            return 'certify(…) was called without receipts_of="sms"'
-        if case.restarts("application") and self.restart_application is None:
-            return "certify(…) was called without restart_application"
-        if case.is_about_cards and not self.cards:
-            return "certify(…) was called without cards=True"
-        if "refund" in case.verbs and self.refund_order is None:
-            return "certify(…) was called without refund_order"
-        return None
+    def why_not_applicable(self, case: CertifyCase) -> str | None:
+        """Why a case cannot be run with it; None if it can."""
+        missing = {
+            'receipts_of="sms"': case.sms and self.receipts_of != "sms",
+            "restart_application": case.restarts("application") and not self.restart_application,
+            "cards=True": case.is_about_cards and not self.cards,
+            "refund_order": "refund" in case.verbs and not self.refund_order,
+        }
+        first = next((argument for argument, is_missing in missing.items() if is_missing), None)
+        return first and f"certify(…) was called without {first}"
 
-    def place(self, order: Placed, reference: str, within: timedelta) -> str:
-        """Place an order. within: not held; `place_order` has to return by itself."""
+    def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
+        """Place an order. within: ignored; `place_order` has to return by itself."""
         wanted = CertifyOrder(order.phone, order.network, order.amount, order.pay_by, reference)
-        number = _called("place_order", self.place_order, wanted)
+        number = _call("place_order", self.place_order, wanted)
         if number is None:
             raise OrderRefused
         return str(number)
 
     def refund(self, order: str, within: timedelta) -> None:
-        """Give the money of a paid order back."""
+        """Refund a paid order."""
         if self.refund_order is not None:
-            _called("refund_order", self.refund_order, order)
+            _call("refund_order", self.refund_order, order)
 
     def state(self, order: str) -> State:
         """The state of an order."""
-        word = _called("state_of", self.state_of, order)
+        word = _call("state_of", self.state_of, order)
         state: State | None = self.words.get(word, word if word in STATES else None)
         if state is None:
             raise ApplicationUnreachable(
@@ -92,18 +91,18 @@ class ApplicationFunctions(NamedTuple):
         return state
 
     def receipts(self, order: str) -> int | None:
-        """How many receipts it sent; None where SMS of the gateway are counted."""
+        """How many receipts it sent; None if the SMS of the gateway are counted."""
         if self.receipts_of is None or self.receipts_of == "sms":
             return None
-        return int(_called("receipts_of", self.receipts_of, order))
+        return int(_call("receipts_of", self.receipts_of, order))
 
     def restart(self) -> None:
         """Restart the application."""
         if self.restart_application is not None:
-            _called("restart_application", self.restart_application)
+            _call("restart_application", self.restart_application)
 
 
-def _called(name: str, function: Callable[..., Any], *values: object) -> Any:
+def _call(name: str, function: Callable[..., Any], *values: object) -> Any:
     try:
         return function(*values)
     except Exception as error:
@@ -120,7 +119,7 @@ def certify(
     """Run the controls and one case, or all. Raises as `SandboxGateway.certify` says."""
     __tracebackhide__ = True
     try:
-        cases = chosen(load(folders), [] if case is None else [case])
+        cases = select(load(folders), [] if case is None else [case])
         receipts = None if application.receipts_of is None else "sms"
         checked = parse({"application": {**times, "receipts": receipts}}, CertifyTerms, "certify")
     except FileError as error:
@@ -130,10 +129,10 @@ def certify(
     if case is not None and results[-1].verdict is CaseVerdict.NOT_APPLICABLE:
         raise unittest.SkipTest(f"not applicable: {results[-1].reason}")
     if bad := [each for each in results if not each.is_good]:
-        raise AssertionError("\n".join(_told(each) for each in bad))
+        raise AssertionError("\n".join(_describe(each) for each in bad))
 
 
-def _told(result: Result) -> str:
-    """The result with how to mend the application, and what happened."""
-    shown = reports.shown_result(result, ())
+def _describe(result: Result) -> str:
+    """The result, how to fix the application, and the events."""
+    shown = reports.result_document(result, ())
     return "\n".join((*reports.lines(shown, remedies=True), *reports.timeline(shown)))

@@ -23,25 +23,25 @@ _MASK: Final = "***"
 _LANES: Final = ("certify", "application", "gateway")
 
 
-def shown(run: Run, secrets: Collection[str]) -> dict[str, Any]:
+def run_document(run: Run, secrets: Collection[str]) -> dict[str, Any]:
     """The document of a run; `secrets` and card numbers in it are masked."""
     document: dict[str, Any] = {
         "succeeded": run.succeeded,
         "counts": {each.value: run.count(each) for each in CaseVerdict},
         "took_s": round(run.took.total_seconds(), 3),
         "seed": run.seed,
-        "cases": [shown_result(each, secrets) for each in run.results],
+        "cases": [result_document(each, secrets) for each in run.results],
     }
     return document
 
 
-def shown_result(result: Result, secrets: Collection[str]) -> dict[str, Any]:
+def result_document(result: Result, secrets: Collection[str]) -> dict[str, Any]:
     """The document of one result, masked."""
     case = result.case
     happened = {
         "reason": result.reason,
         "took_s": round(result.took.total_seconds(), 3),
-        "events": [_shown_event(each) for each in result.events],
+        "events": [_event_document(each) for each in result.events],
     }
     return {
         "name": case.name,
@@ -52,11 +52,11 @@ def shown_result(result: Result, secrets: Collection[str]) -> dict[str, Any]:
         "good": case.good.strip(),
         "why": case.why.strip(),
         "mend": case.mend.strip(),
-        **_without(redact_document(happened), sorted(secrets, key=len)[::-1]),
+        **_masked(redact_document(happened), sorted(secrets, key=len)[::-1]),
     }
 
 
-def _shown_event(event: TimelineEvent) -> dict[str, Any]:
+def _event_document(event: TimelineEvent) -> dict[str, Any]:
     return {
         "at_s": round(event.at.total_seconds(), 3),
         "gateway_time": iso(event.gateway_time),
@@ -66,7 +66,7 @@ def _shown_event(event: TimelineEvent) -> dict[str, Any]:
     }
 
 
-def _without(document: Any, secrets: Collection[str]) -> Any:
+def _masked(document: Any, secrets: Collection[str]) -> Any:
     def masked(text: str) -> str:
         for secret in secrets:
             text = text.replace(secret, _MASK)
@@ -76,7 +76,7 @@ def _without(document: Any, secrets: Collection[str]) -> Any:
 
 
 def lines(case: dict[str, Any], *, remedies: bool) -> Iterator[str]:
-    """The lines of a case: its verdict and the reason; remedies: also how to mend what failed."""
+    """The lines of a case: its verdict and the reason; remedies: also how to fix a failure."""
     verdict = CaseVerdict(case["verdict"])
     yield f"{MARKS[verdict]:14}  {case['name']}: {case['title']}"
     if case["reason"]:
@@ -88,15 +88,15 @@ def lines(case: dict[str, Any], *, remedies: bool) -> Iterator[str]:
 
 
 def timeline(case: dict[str, Any]) -> Iterator[str]:
-    """What happened in a case, a line for each event."""
+    """A line for each event of a case."""
     for event in case["events"]:
-        who = event["source"]
-        who += "" if event["target"] == who else f" to {event['target']}"
-        yield f"  {event['at_s']:7.3f} s  {who}: {event['text']}"
+        parties = event["source"]
+        parties += "" if event["target"] == parties else f" to {event['target']}"
+        yield f"  {event['at_s']:7.3f} s  {parties}: {event['text']}"
 
 
 def _paragraph(name: str, text: str) -> Iterator[str]:
-    """Several lines stand below the name, so that code keeps its shape."""
+    """Several lines are printed below the name, so that code keeps its indentation."""
     parts = text.splitlines()
     if len(parts) == 1:
         yield f"                  {name}: {text}"
@@ -105,7 +105,7 @@ def _paragraph(name: str, text: str) -> Iterator[str]:
     yield from (f"                    {line}" for line in parts)
 
 
-def not_run(document: dict[str, Any]) -> Iterator[str]:
+def not_run_lines(document: dict[str, Any]) -> Iterator[str]:
     """A line for each reason why cases were not run, with their names."""
     names: dict[tuple[CaseVerdict, str], list[str]] = {}
     for case in document["cases"]:
@@ -115,7 +115,7 @@ def not_run(document: dict[str, Any]) -> Iterator[str]:
         yield f"{MARKS[CaseVerdict(verdict)]:14}  {reason}: {', '.join(cases)}"
 
 
-def run_alone(document: dict[str, Any]) -> Iterator[str]:
+def run_alone_lines(document: dict[str, Any]) -> Iterator[str]:
     """A line for each reason why cases did not run beside others, with their names."""
     names: dict[str, list[str]] = {}
     for case in document["cases"]:
@@ -134,7 +134,7 @@ def summary(document: dict[str, Any]) -> str:
 
 
 def junit(document: dict[str, Any]) -> str:
-    """The results as JUnit XML. What is inconclusive is an error there."""
+    """The results as JUnit XML, in which an inconclusive case is an error."""
     counts = document["counts"]
     suite = ET.Element(
         "testsuite",

@@ -1,8 +1,8 @@
 """Runs the cases against the application: the controls first, then the others.
 
-Two clocks: that of the gateway is stopped and moves by `advance` only. The application has the
-time of the machine, so what it has to do by itself is waited for, at most as long as certify.toml
-says and never beyond the limit of the run.
+There are two clocks. That of the gateway is frozen and moves by `advance` only. The application has
+the time of the machine: the runner waits for its actions as long as certify.toml says, but never
+beyond the time limit of the run.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,69 +18,72 @@ from sandbox_sim.certify.bench import CertifyBench, MakeGateway, open_bench
 from sandbox_sim.certify.case_run import CaseRun
 from sandbox_sim.certify.cases import CertifyCase
 from sandbox_sim.certify.configuration import CertifyTerms, Configuration
-from sandbox_sim.certify.files import in_words
+from sandbox_sim.certify.files import format_duration
 from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run
 
 
-class Place(NamedTuple):
-    """Where a case runs: a gateway, and the application that uses it."""
+class CaseEnvironment(NamedTuple):
+    """What a case runs with: a gateway, and the application that uses it."""
 
     bench: CertifyBench
     application: Application
 
 
-OpenPlace = Callable[[CertifyCase], AbstractContextManager[Place]]
+OpenEnvironment = Callable[[CertifyCase], AbstractContextManager[CaseEnvironment]]
 
 
-class SideBySide(NamedTuple):
-    """How cases run at once. open_place: gives a case a gateway of its own. at_once: how many.
+class ParallelRuns(NamedTuple):
+    """How cases run at once. at_once: how many.
 
-    alone: why a case cannot run beside others; None where it can.
+    open_environment: opens a gateway for one case.
+    alone: why a case cannot run beside others; None if it can.
     """
 
-    open_place: OpenPlace
+    open_environment: OpenEnvironment
     at_once: int
     alone: Callable[[CertifyCase], str | None]
 
 
-def plan_side_by_side(
+def plan_parallel_runs(
     configuration: Configuration,
     bench: CertifyBench,
     cases: Sequence[CertifyCase],
     make: MakeGateway,
     reach: Callable[[Configuration, CertifyBench], Application],
-) -> SideBySide | None:
-    """How the cases run at once as certify.toml says; None where they run one after another.
+) -> ParallelRuns | None:
+    """How the cases run at once by certify.toml; None if they run one after another.
 
-    Each case has a gateway of its own: on a port of its own where the order names its base URL, and
-    else behind that of the run, for a service of its own. reach: the application with a gateway.
+    Each case has its own gateway. If the orders name the base URL of the gateway, it has its own
+    port; otherwise it has its own service, and the port of the run passes its requests on.
+    reach: returns the application that uses a gateway.
     """
-    told_apart_by = configuration.told_apart_by
-    if told_apart_by is None or configuration.at_once == 1:
+    isolated_by = configuration.isolated_by
+    if isolated_by is None or configuration.at_once == 1:
         return None
 
     @contextmanager
-    def apart(case: CertifyCase) -> Iterator[Place]:
+    def on_own_port(case: CertifyCase) -> Iterator[CaseEnvironment]:
         restarts = case.restarts("gateway")
-        with open_bench(configuration, make, restarts=restarts, port=0) as own:
-            yield Place(own, reach(configuration, own))
+        with open_bench(configuration, make, restarts=restarts, port=0) as apart:
+            yield CaseEnvironment(apart, reach(configuration, apart))
 
     @contextmanager
-    def behind(case: CertifyCase) -> Iterator[Place]:
-        mine = configuration.for_service(services[case.name])
-        with open_bench(mine, make, restarts=False, port=0, front=bench) as own:
-            yield Place(own, reach(mine, own))
+    def behind_shared_port(case: CertifyCase) -> Iterator[CaseEnvironment]:
+        own_configuration = configuration.for_service(services[case.name])
+        with open_bench(own_configuration, make, restarts=False, port=0, front=bench) as behind:
+            yield CaseEnvironment(behind, reach(own_configuration, behind))
 
     def alone(case: CertifyCase) -> str | None:
         if case.restarts("application"):
             return "it restarts the application"
-        if case.restarts("gateway") and told_apart_by == "service_id":
+        if case.restarts("gateway") and isolated_by == "service_id":
             return "it restarts the gateway, whose port all cases use"
         return None
 
     service_ids = configuration.services(len(cases))[1:]
     services = dict(zip((case.name for case in cases), service_ids, strict=False))
-    return SideBySide(apart if told_apart_by == "gateway" else behind, configuration.at_once, alone)
+    open_environment = on_own_port if isolated_by == "gateway" else behind_shared_port
+    return ParallelRuns(open_environment, configuration.at_once, alone)
 
 
 def run(
@@ -89,106 +92,114 @@ def run(
     cases: Sequence[CertifyCase],
     *,
     seed: int | None = None,
-    done: Callable[[Result], None] = lambda _: None,
-    side_by_side: SideBySide | None = None,
+    on_result: Callable[[Result], None] = lambda _: None,
+    parallel: ParallelRuns | None = None,
 ) -> Run:
-    """Run the controls, then the other cases. done: called with each result, in their order.
+    """Run the controls, then the other cases.
 
-    side_by_side: where it is given, cases run at once, each at a place of its own.
+    on_result: called with each result, in the order of the cases. parallel: how cases run at once;
+    None: they run one after another.
     """
     time = application.time
     begun = time.monotonic()
-    here = Place(bench, application)
-    until = begun + bench.terms.limit.total_seconds()
-    judge = partial(_judged, here=here, until=until, side_by_side=side_by_side)
+    shared = CaseEnvironment(bench, application)
+    deadline = begun + bench.terms.limit.total_seconds()
+    run_one = partial(_run_case, shared=shared, deadline=deadline, parallel=parallel)
     results: list[Result] = []
-    broken = ""
+    failed_control = ""
     for case in (each for each in cases if each.control):
-        result = judge(case)
-        if result.verdict is not CaseVerdict.PASSED:
-            broken = broken or f"the control {case.name} did not pass, so this would say nothing"
+        result = run_one(case)
+        if result.verdict is not CaseVerdict.PASSED and not failed_control:
+            failed_control = f"the control {case.name} did not pass, so this would say nothing"
         results.append(result)
-        done(result)
-    others = _in_order([case for case in cases if not case.control], seed)
-    judge = partial(judge, broken=broken)
-    found: Iterable[Result] = map(judge, others)
-    if side_by_side is not None:
-        found = _at_once(others, judge, side_by_side)
-    for result in found:
+        on_result(result)
+    others = _shuffled([case for case in cases if not case.control], seed)
+    run_one = partial(run_one, failed_control=failed_control)
+    following: Iterable[Result] = map(run_one, others)
+    if parallel is not None:
+        following = _run_parallel(others, run_one, parallel)
+    for result in following:
         results.append(result)
-        done(result)
+        on_result(result)
     return Run(results, seed, timedelta(seconds=time.monotonic() - begun))
 
 
-def _judged(
+def _run_case(
     case: CertifyCase,
     *,
-    here: Place,
-    side_by_side: SideBySide | None,
-    until: float,
-    broken: str = "",
+    shared: CaseEnvironment,
+    parallel: ParallelRuns | None,
+    deadline: float,
+    failed_control: str = "",
 ) -> Result:
-    """The result of a case. here: the place of the run, for a case without one of its own."""
-    if (unrun := _unrun(here, case, broken)) is not None:
-        return unrun
-    alone = None if side_by_side is None else side_by_side.alone(case)
-    if side_by_side is None or alone is not None:
-        return CaseRun(*here, case, until).run()._replace(alone=alone or "")
-    with side_by_side.open_place(case) as place:
-        return CaseRun(*place, case, until).run()
+    """Run a case, and return its result.
+
+    shared: the environment of the run, for a case that has no environment of its own.
+    """
+    if (result := _result_without_run(shared, case, failed_control)) is not None:
+        return result
+    alone = None if parallel is None else parallel.alone(case)
+    if parallel is None or alone is not None:
+        return CaseRun(*shared, case, deadline).run()._replace(alone=alone or "")
+    with parallel.open_environment(case) as environment:
+        return CaseRun(*environment, case, deadline).run()
 
 
-def _in_order(cases: Sequence[CertifyCase], seed: int | None) -> Sequence[CertifyCase]:
+def _shuffled(cases: Sequence[CertifyCase], seed: int | None) -> Sequence[CertifyCase]:
     if seed is None:
         return cases
     return sorted(cases, key=lambda case: sha256(f"{seed} {case.name}".encode()).digest())
 
 
-def _at_once(
-    cases: Sequence[CertifyCase], judge: Callable[[CertifyCase], Result], side_by_side: SideBySide
+def _run_parallel(
+    cases: Sequence[CertifyCase], run_one: Callable[[CertifyCase], Result], parallel: ParallelRuns
 ) -> Iterator[Result]:
-    """The results in the order of the cases; those that must run alone run before the others."""
-    early = {case.name: judge(case) for case in cases if side_by_side.alone(case)}
-    with ThreadPoolExecutor(side_by_side.at_once) as pool:
-        rest = pool.map(judge, [case for case in cases if case.name not in early])
+    """Yield the results in the order of the cases. Cases that must run alone run first."""
+    early = {case.name: run_one(case) for case in cases if parallel.alone(case)}
+    with ThreadPoolExecutor(parallel.at_once) as pool:
+        rest = pool.map(run_one, [case for case in cases if case.name not in early])
         for case in cases:
             yield early.get(case.name) or next(rest)
 
 
-def _unrun(place: Place, case: CertifyCase, broken: str) -> Result | None:
-    """The result of a case that does not begin; None where it does."""
-    bench, application = place
-    nothing = timedelta()
+def _result_without_run(
+    environment: CaseEnvironment, case: CertifyCase, failed_control: str
+) -> Result | None:
+    """The result of a case that cannot run; None if it can."""
+    bench, application = environment
     terms = bench.terms
-    reason = terms.not_applicable.get(case.name) or application.lacks(case)
+    reason = terms.not_applicable.get(case.name) or application.why_not_applicable(case)
     if case.restarts("gateway") and not bench.can_restart:
         reason = "this gateway keeps its records in memory, so it cannot restart"
     if reason:
-        return Result(case, CaseVerdict.NOT_APPLICABLE, reason, nothing)
-    if broken and not case.control:
-        return Result(case, CaseVerdict.INCONCLUSIVE, broken, nothing)
-    needed = needs(terms, case)
-    if needed > terms.limit:
+        return Result(case, CaseVerdict.NOT_APPLICABLE, reason)
+    if failed_control and not case.control:
+        return Result(case, CaseVerdict.INCONCLUSIVE, failed_control)
+    needed_time = time_needed(terms, case)
+    if needed_time > terms.limit:
+        needed, limit = format_duration(needed_time), format_duration(terms.limit)
         reason = (
-            f"the application may need {in_words(needed)} of real time for it, and the limit of "
-            f"the run is {in_words(terms.limit)}; raise limit"
+            f"the application may need {needed} of real time for it, and the limit of the run is "
+            f"{limit}; raise limit"
         )
-        return Result(case, CaseVerdict.INCONCLUSIVE, reason, nothing)
+        return Result(case, CaseVerdict.INCONCLUSIVE, reason)
     return None
 
 
-def needs(terms: CertifyTerms, case: CertifyCase) -> timedelta:
-    """The real time that the application may take in a case, by what the terms say."""
-    own = terms.application
-    once = {
-        "order": own.places_within,
-        "refund": own.places_within,
-        "card": 3 * own.reacts_within,
-        "becomes": own.reacts_within + 2 * own.polls_every,
-        "stays": own.reacts_within + own.polls_every,
-        "waits": own.gives_up_after,
+def time_needed(terms: CertifyTerms, case: CertifyCase) -> timedelta:
+    """The real time that the application may take in a case, by the terms."""
+    application = terms.application
+    times = {
+        "order": application.order_timeout,
+        "refund": application.order_timeout,
+        "card": 3 * application.reacts_within,
+        "becomes": application.reacts_within + 2 * application.polls_every,
+        "stays": application.reacts_within + application.polls_every,
+        "waits": application.gives_up_after,
     }
     total = timedelta()
     for step in case.steps:
-        total += once.get(step.verb, timedelta()) + own.polls_every * (step.wait_polls or 0)
+        total += times.get(step.verb, timedelta()) + application.polls_every * (
+            step.wait_polls or 0
+        )
     return total

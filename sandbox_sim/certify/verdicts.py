@@ -1,4 +1,4 @@
-"""What a run finds: a verdict on each case, with all that happened in it, in order."""
+"""The results of a run: a verdict on each case, with its events in order."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from sandbox_sim.certify.cases import CertifyCase
 if TYPE_CHECKING:
     from sandbox_sim.testing import Request, SandboxGateway
 
-# The ids of overrides and faults, which say nothing here: the case has made them.
+# The ids of overrides and faults, which the case itself made; they are left out of texts.
 _ID: Final = re.compile(r"\b(override|fault) [0-9a-f]{32}")
 Party = Literal["application", "gateway", "certify"]
 
@@ -28,9 +28,9 @@ class CaseVerdict(StrEnum):
 
 
 class TimelineEvent(NamedTuple):
-    """Something that happened. at: real time since the case began; gateway_time: that of ours.
+    """An event. at: real time since the case began; gateway_time: the time of the gateway.
 
-    source, target: who sent it to whom; the same party where nothing was sent.
+    source, target: the sender and the receiver; the same party if nothing was sent.
     """
 
     at: timedelta
@@ -41,15 +41,15 @@ class TimelineEvent(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The verdict on a case. reason: why it is not passed; empty where it is.
+    """The verdict on a case. reason: why it did not pass; empty if it passed.
 
-    alone: why it did not run beside others; empty where it did, and where none runs beside another.
+    alone: why it could not run beside others; empty if it could, or if cases run one by one.
     """
 
     case: CertifyCase
     verdict: CaseVerdict
     reason: str
-    took: timedelta
+    took: timedelta = timedelta()
     events: Sequence[TimelineEvent] = ()
     alone: str = ""
 
@@ -60,7 +60,7 @@ class Result(NamedTuple):
 
 
 class Run(NamedTuple):
-    """All results of a run. seed: of the order of the cases; None where that is by name."""
+    """All results of a run. seed: shuffled the cases; None if they ran by name."""
 
     results: Sequence[Result]
     seed: int | None
@@ -77,7 +77,7 @@ class Run(NamedTuple):
 
 
 class CaseTimeline:
-    """The events of one case. `look` adds what is new at the gateway."""
+    """The events of one case. `update` adds what is new at the gateway."""
 
     def __init__(self, gateway: "SandboxGateway", time: ApplicationTime) -> None:
         self._gateway = gateway
@@ -96,8 +96,8 @@ class CaseTimeline:
         """Add an event that happens now."""
         self.events.append(TimelineEvent(self.elapsed, self._gateway.now, source, target, text))
 
-    def look(self) -> None:
-        """Add the requests that came to the gateway, and the callbacks that were answered.
+    def update(self) -> None:
+        """Add the new requests to the gateway, and the callbacks that were answered.
 
         A callback goes before requests of the same moment: they may follow from it.
         """
@@ -107,22 +107,22 @@ class CaseTimeline:
         self.events += (each._replace(at=now) for each in new)
 
     def requests(self, operation: str) -> "Sequence[tuple[timedelta, Request]]":
-        """The requests for an operation, with the real time at which `look` saw each."""
+        """The requests for an operation, with the real time at which `update` saw each."""
         return [each for each in self._requests if each[1].operation == operation]
 
     def _new_requests(self, now: timedelta) -> Iterator[TimelineEvent]:
         for request in self._gateway.requests:
             if self._is_new(request.id):
                 self._requests.append((now, request))
-                yield TimelineEvent(now, request.at, "application", "gateway", _asked(request))
-                yield TimelineEvent(now, request.at, "gateway", "application", _answered(request))
+                yield TimelineEvent(now, request.at, "application", "gateway", _summary(request))
+                yield TimelineEvent(now, request.at, "gateway", "application", _outcome(request))
 
     def _new_callbacks(self) -> Iterator[TimelineEvent]:
         for callback in self._gateway.callbacks:
-            about = f"callback {callback.transaction_id}, status {callback.status}"
+            prefix = f"callback {callback.transaction_id}, status {callback.status}"
             for attempt in callback.attempts:
                 if self._is_new(f"{callback.id}/{attempt.number}"):
-                    text = f"{about}: {attempt.verdict}"
+                    text = f"{prefix}: {attempt.verdict}"
                     yield TimelineEvent(self.elapsed, attempt.at, "gateway", "application", text)
 
     def _is_new(self, key: str) -> bool:
@@ -131,11 +131,11 @@ class CaseTimeline:
         return is_new
 
 
-def _asked(request: "Request") -> str:
+def _summary(request: "Request") -> str:
     return " ".join(filter(None, (request.operation or request.path, request.transaction_id)))
 
 
-def _answered(request: "Request") -> str:
+def _outcome(request: "Request") -> str:
     inner = ""
     if request.operation == "status" and isinstance(request.answer, dict):
         record = request.answer.get("response_data")

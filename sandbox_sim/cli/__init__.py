@@ -36,10 +36,7 @@ _MODULES: Final = {
 
 # These commands need no running gateway, so they have no options for its address.
 _WITHOUT_GATEWAY: Final = frozenset(
-    {
-        *("compare", "config check", "config init", "demo", "explain", "openapi"),
-        "serve",
-    }
+    {*("compare", "config check", "config init", "demo", "explain", "openapi"), "serve"}
 )
 _OF_GATEWAY: Final = frozenset({"endpoint_url", "token"})
 
@@ -60,8 +57,8 @@ class _Commands(click.Group):
             return None
         module = import_without_gc(f"{__name__}.{_MODULES[cmd_name]}")
         command: click.Command = getattr(module, cmd_name)
-        own = [each for each in self.params if isinstance(each, click.Option)]
-        _add_options(command, cmd_name, [each for each in own if each.expose_value])
+        options = [each for each in self.params if isinstance(each, click.Option)]
+        _add_options(command, cmd_name, [each for each in options if each.expose_value])
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -84,19 +81,19 @@ def _add_options(command: click.Command, name: str, options: Sequence[click.Opti
     if isinstance(command, click.Group):
         for below in command.commands.values():
             _add_options(below, f"{name} {below.name}", options)
-    taken = {each.name for each in command.params}
+    existing = {each.name for each in command.params}
     if name in _WITHOUT_GATEWAY:
-        taken |= _OF_GATEWAY
-    command.params += [_copy_for_command(each) for each in options if each.name not in taken]
+        existing |= _OF_GATEWAY
+    command.params += [_copy_for_command(each) for each in options if each.name not in existing]
 
 
 def _copy_for_command(option: click.Option) -> click.Option:
     """Return a copy of the option for use after a command; it overrides the value given before."""
-    repeated = copy.copy(option)
-    repeated.default, repeated.envvar, repeated.expose_value = None, None, False
-    repeated.show_default = repeated.show_envvar = False
-    repeated.callback = _store_in_group
-    return repeated
+    copied = copy.copy(option)
+    copied.default, copied.envvar, copied.expose_value = None, None, False
+    copied.show_default = copied.show_envvar = False
+    copied.callback = _store_in_group
+    return copied
 
 
 def _store_in_group(context: click.Context, option: click.Parameter, value: Any) -> None:

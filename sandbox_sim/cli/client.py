@@ -24,21 +24,21 @@ P = ParamSpec("P")
 
 # Seconds for a request that the gateway answers without waiting.
 REQUEST_TIMEOUT_S: Final = 30.0
-_BRIEFLY_S: Final = 2.0
+_SHORT_TIMEOUT_S: Final = 2.0
 # A larger answer is an error; a list of a thousand records has a few megabytes.
-_MOST_BYTES: Final = 256 * 1024 * 1024
+_MAX_BYTES: Final = 256 * 1024 * 1024
 # Arguments that are not UTF-8 are sent as the bytes that were typed.
-_AS_GIVEN: Final = "surrogateescape"
-_MOST_REASON: Final = 500
+_ENCODING_ERRORS: Final = "surrogateescape"
+_MAX_REASON_LENGTH: Final = 500
 _USER_AGENT: Final = f"sandbox-sim/{__version__}"
 
 # The errors of code that reads an answer in which a field is missing or has another type.
-MISREAD: Final = (
+MISREAD_ERRORS: Final = (
     *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
 )
 
-_START_ONE: Final = "start a gateway with `sandbox-sim serve`, or give its address with"
-_TRUST_IT: Final = (
+_START_ADVICE: Final = "start a gateway with `sandbox-sim serve`, or give its address with"
+_TRUST_ADVICE: Final = (
     "name the file of its authority in the environment variable SSL_CERT_FILE, and use a name of "
     "the certificate"
 )
@@ -148,25 +148,25 @@ class RunningGateway:
         *path: object,
         query: Sequence[tuple[str, object]] = (),
         body: Mapping[str, object] | None = None,
-        keeps_null: bool = False,
+        keep_null: bool = False,
         timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> ReceivedAnswer:
         """Send one request to the control API; `path` has the parts after `/_sandbox/`.
 
         Query parameters that are None are left out, and so are such fields of the body unless
-        `keeps_null`.
+        `keep_null`.
 
         Raises `ControlApiError` with the message of an error answer, `Unreachable`, and
         `CommandFailed` if a part of the path is blank, or the server is not a gateway.
         """
-        given = [str(part) for part in path]
-        if not all(map(str.strip, given)):
+        texts = [str(part) for part in path]
+        if not all(map(str.strip, texts)):
             raise CommandFailed("the id or name that was given is empty")
-        parts = (quote(part, safe="", errors=_AS_GIVEN) for part in given)
+        parts = (quote(part, safe="", errors=_ENCODING_ERRORS) for part in texts)
         target = "/".join(("/_sandbox", *parts))
         if pairs := [(name, value) for name, value in query if value is not None]:
-            target += "?" + urlencode(pairs, errors=_AS_GIVEN)
-        if body is not None and not keeps_null:
+            target += "?" + urlencode(pairs, errors=_ENCODING_ERRORS)
+        if body is not None and not keep_null:
             body = {name: value for name, value in body.items() if value is not None}
         headers = {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
         answer = self.send(method, target, headers, body, timeout_s)
@@ -192,7 +192,7 @@ class RunningGateway:
             answer = self.send("POST", path, headers, body, timeout_s)
             document = self._document(answer)
         except CommandFailed as failure:
-            raise self._fault_of(body) or failure from None
+            raise self._find_fault(body) or failure from None
         if "response_code" not in document:
             raise CommandFailed(f"{self.address} answers HTTP {answer.status}: it is not a gateway")
         return answer
@@ -213,7 +213,7 @@ class RunningGateway:
         raw = None
         if body is not None:
             sent["Content-Type"] = "application/json"
-            raw = _encoded(body)
+            raw = _encode(body)
         try:
             connection = self._connection(timeout_s)
             try:
@@ -222,7 +222,7 @@ class RunningGateway:
                 with _Deadline(connection, timeout_s):
                     connection.request(method, self._base_path + target, raw, encoded)
                     with connection.getresponse() as response:
-                        text = _read(response).decode("utf-8", "replace")
+                        text = _read_body(response).decode("utf-8", "replace")
             finally:
                 connection.close()
         except TimeoutError:
@@ -238,7 +238,7 @@ class RunningGateway:
         return ReceivedAnswer(response.status, names, text)
 
     def _unreachable(self, reason: str) -> Unreachable:
-        return Unreachable(self.address, reason, f"{_START_ONE} {self._option}")
+        return Unreachable(self.address, reason, f"{_START_ADVICE} {self._option}")
 
     def _refuse_plain_http(self, error: Exception) -> None:
         """Raise `CommandFailed` if plain HTTP failed on a port that speaks TLS.
@@ -255,7 +255,7 @@ class RunningGateway:
 
         host, port = self._host or "", self._port or http.client.HTTP_PORT
         with suppress(OSError):
-            ssl.get_server_certificate((host, port), timeout=_BRIEFLY_S)  # verifies nothing
+            ssl.get_server_certificate((host, port), timeout=_SHORT_TIMEOUT_S)  # verifies nothing
             secure = self.address.replace("http", "https", 1)
             raise CommandFailed(f"{self.address} serves HTTPS only: use {self._option} {secure}")
 
@@ -265,7 +265,7 @@ class RunningGateway:
         refused = getattr(error, "verify_message", None)
         if refused:
             reason = f"its certificate is not trusted: {refused}"
-            raise Unreachable(self.address, reason, _TRUST_IT)
+            raise Unreachable(self.address, reason, _TRUST_ADVICE)
 
     def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
         host = self._host or ""
@@ -278,12 +278,13 @@ class RunningGateway:
         context = client_context(authority_file(authority_folder()))
         return http.client.HTTPSConnection(host, self._port, timeout=timeout_s, context=context)
 
-    def _fault_of(self, body: Mapping[str, object]) -> CommandFailed | None:
+    def _find_fault(self, body: Mapping[str, object]) -> CommandFailed | None:
         """The error for a fault that applied to the newest request with these ids; None if none."""
         match = {name: body[name] for name in ("service_id", "transaction_id") if name in body}
         search = {"match": match, "limit": 1}
         try:
-            answer = self.control("POST", "requests", "find", body=search, timeout_s=_BRIEFLY_S)
+            path = ("requests", "find")
+            answer = self.control("POST", *path, body=search, timeout_s=_SHORT_TIMEOUT_S)
         except ControlApiError as refused:
             text = f"no complete answer, and the journal cannot be read: {refused.message}"
             return CommandFailed(text) if refused.status == 401 else None
@@ -297,18 +298,17 @@ class RunningGateway:
 
     def _document(self, answer: ReceivedAnswer) -> dict[str, Any]:
         """Return the JSON object in the body. Raises `CommandFailed` if there is none."""
-        says = f"{self.address} answers HTTP {answer.status}"
+        prefix = f"{self.address} answers HTTP {answer.status}"
         if 300 <= answer.status < 400:
             where = answer.headers.get("location", "another address")
-            raise CommandFailed(
-                f"{says} and redirects to {where}: set {self._option} to the gateway's own address"
-            )
+            advice = f"set {self._option} to the gateway's own address"
+            raise CommandFailed(f"{prefix} and redirects to {where}: {advice}")
         try:
             document = answer.document
         except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
-            raise CommandFailed(f"{says} with a body that is not JSON: is it a gateway?")
+            raise CommandFailed(f"{prefix} with a body that is not JSON: is it a gateway?")
         return document
 
     def _error_message(self, status: int, document: Mapping[str, Any]) -> str:
@@ -320,7 +320,7 @@ class RunningGateway:
         return str(message or f"{self.address} answers HTTP {status}")
 
 
-def _encoded(body: Mapping[str, object]) -> bytes:
+def _encode(body: Mapping[str, object]) -> bytes:
     """The body as JSON. Raises `WrongUsage` for an argument that is not UTF-8."""
     try:
         return json.dumps(body, ensure_ascii=False).encode()
@@ -329,11 +329,11 @@ def _encoded(body: Mapping[str, object]) -> bytes:
         raise WrongUsage(f"{word} is not valid UTF-8: use a terminal with UTF-8") from None
 
 
-def _read(response: http.client.HTTPResponse) -> bytes:
+def _read_body(response: http.client.HTTPResponse) -> bytes:
     """The whole body. Raises `HTTPException` if it ends early or is too large."""
-    content = response.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise http.client.HTTPException(f"its answer is larger than {_MOST_BYTES} bytes")
+    content = response.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise http.client.HTTPException(f"its answer is larger than {_MAX_BYTES} bytes")
     if response.length:
         raise http.client.IncompleteRead(content, response.length)
     return content
@@ -356,7 +356,7 @@ class Session(NamedTuple):
         for line in lines(printable_document(answer.document)):
             click.echo(line)
 
-    def ask(
+    def request(
         self, method: str, *path: object, lines: Callable[[Any], Iterable[str]], **given: Any
     ) -> ReceivedAnswer:
         """Send a request to the control API as `control` does, and print its answer."""
@@ -365,7 +365,7 @@ class Session(NamedTuple):
         return answer
 
 
-def asks(command: Callable[Concatenate[Session, P], None]) -> Callable[P, None]:
+def with_session(command: Callable[Concatenate[Session, P], None]) -> Callable[P, None]:
     """Make a command get its `Session` as the first argument.
 
     It raises `CommandFailed` if the answer of the server has missing or unexpected fields.
@@ -373,21 +373,21 @@ def asks(command: Callable[Concatenate[Session, P], None]) -> Callable[P, None]:
 
     @functools.wraps(command)
     def run(*args: P.args, **given: P.kwargs) -> None:
-        chosen = click.get_current_context().obj
-        gateway = RunningGateway(chosen["endpoint_url"], chosen["token"] or None)
-        with readable(gateway.address):
-            command(Session(gateway, chosen["as_json"]), *args, **given)
+        options = click.get_current_context().obj
+        gateway = RunningGateway(options["endpoint_url"], options["token"] or None)
+        with reporting_misread(gateway.address):
+            command(Session(gateway, options["as_json"]), *args, **given)
 
     return run
 
 
 @contextmanager
-def readable(address: str) -> Iterator[None]:
+def reporting_misread(address: str) -> Iterator[None]:
     """Raises `CommandFailed` for an answer of that server that the block cannot read."""
     try:
         yield
-    except MISREAD as error:
-        reason = " ".join(str(error).split())[:_MOST_REASON]
+    except MISREAD_ERRORS as error:
+        reason = " ".join(str(error).split())[:_MAX_REASON_LENGTH]
         raise CommandFailed(
             f"{address} answers with fields that this version does not know "
             f"({type(error).__name__}: {reason})"

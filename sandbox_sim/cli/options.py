@@ -31,13 +31,13 @@ class Integer(click.IntRange):
 
 
 # The control API has the same bounds.
-LIMIT_OF_LISTS: Final = 100
-MOST_FOUND: Final = Integer(1, 1000)
+LIST_LIMIT: Final = 100
+FIND_LIMIT: Final = Integer(1, 1000)
 # Longer addresses are cut in the error message.
-_SHOWN_CHARACTERS: Final = 80
+_MAX_SHOWN_CHARACTERS: Final = 80
 # Fields that hold numbers, by the last part of their name. `amount` is a number in requests only;
 # elsewhere it is a decimal in a string.
-_NUMBERS: Final = frozenset(
+_NUMBER_FIELDS: Final = frozenset(
     {
         *("service_id", "http_status", "duration_ms", "char_count", "page_count", "page", "limit"),
         *("units_charged", "units_per_recipient", "total_units_charged", "total_recipients"),
@@ -46,10 +46,10 @@ _NUMBERS: Final = frozenset(
         "airtime_balance",
     }
 )
-_NUMBERS_IN_FULL: Final = frozenset({"request.amount"})
+_NUMBER_FIELDS_IN_FULL: Final = frozenset({"request.amount"})
 
 
-def ids_of(
+def check_ids(
     _context: click.Context, param: click.Parameter, ids: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Check that there is one id, or a service_id and an id. Raises `BadParameter`."""
@@ -58,7 +58,7 @@ def ids_of(
     return ids
 
 
-def address(_context: click.Context, _param: click.Parameter, url: str | None) -> str | None:
+def check_address(_context: click.Context, _param: click.Parameter, url: str | None) -> str | None:
     """Return a callback address unchanged. Raises `BadParameter` if it is invalid. Source: D37."""
     if url is None:
         return None
@@ -69,14 +69,14 @@ def address(_context: click.Context, _param: click.Parameter, url: str | None) -
         check(url)
     except BadAddress as error:
         shown = redact_text(url)
-        if len(shown) > _SHOWN_CHARACTERS:
-            shown = shown[:_SHOWN_CHARACTERS] + "…"
+        if len(shown) > _MAX_SHOWN_CHARACTERS:
+            shown = shown[:_MAX_SHOWN_CHARACTERS] + "…"
         text = f"{shown} is not a valid address: it {error}"
         raise click.BadParameter(text) from None
     return url
 
 
-def pairs(_context: click.Context, param: click.Parameter, texts: Sequence[str]) -> Pairs:
+def parse_pairs(_context: click.Context, param: click.Parameter, texts: Sequence[str]) -> Pairs:
     """Split each `name=value` at its first `=`. Raises `BadParameter`."""
     split = [text.partition("=") for text in texts]
     for text, (name, equals, _) in zip(texts, split, strict=True):
@@ -87,10 +87,12 @@ def pairs(_context: click.Context, param: click.Parameter, texts: Sequence[str])
     return [(name, value) for name, _, value in split]
 
 
-def fields_option(*names: str, says: str) -> Callable[[Command], Command]:
+def fields_option(*names: str, help_text: str) -> Callable[[Command], Command]:
     """An option `FIELD=VALUE`, which may be repeated."""
-    text = f"{says}; may be repeated."
-    return click.option(*names, multiple=True, metavar="FIELD=VALUE", callback=pairs, help=text)
+    text = f"{help_text}; may be repeated."
+    return click.option(
+        *names, multiple=True, metavar="FIELD=VALUE", callback=parse_pairs, help=text
+    )
 
 
 class Seconds(click.ParamType[float]):
@@ -115,13 +117,13 @@ class Seconds(click.ParamType[float]):
         return seconds
 
 
-def timeout_option(says: str, default: float = 10) -> Callable[[Command], Command]:
+def timeout_option(help_text: str, default: float = 10) -> Callable[[Command], Command]:
     """The option for the longest time to wait, in seconds."""
-    kind: dict[str, Any] = {"type": Seconds(is_valid_wait, VALID_WAIT), "metavar": "SECONDS"}
-    return click.option("--timeout", default=default, show_default=True, help=says, **kind)
+    kind: dict[str, Any] = {"type": Seconds(is_wait, A_WAIT), "metavar": "SECONDS"}
+    return click.option("--timeout", default=default, show_default=True, help=help_text, **kind)
 
 
-def _file(_context: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
+def _check_file(_context: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
     """Refuse an empty text, which a `Path` takes for the working directory."""
     if file == Path():
         raise click.BadParameter("must be a file")
@@ -132,7 +134,7 @@ config_option = click.option(
     "--config",
     "config_file",
     type=click.Path(path_type=Path),
-    callback=_file,
+    callback=_check_file,
     envvar="SANDBOX_SIM_CONFIG",
     help="TOML file with settings.",
 )
@@ -141,7 +143,7 @@ set_option = click.option(
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    callback=lambda *given: dict(pairs(*given)),
+    callback=lambda *given: dict(parse_pairs(*given)),
     help="Set a setting; `config show` lists them. May be repeated.",
 )
 
@@ -206,40 +208,40 @@ class Day(click.DateTime):
 class Filter(NamedTuple):
     """A field with its own option, which by default has the name of the field.
 
-    says: the records that it selects, for the help. switch: the option is a flag for the value
+    selects: the records that it selects, for the help. switch: the option is a flag for the value
     true. type: the type of its values; None for text.
     """
 
     field: str
-    says: str
+    selects: str
     options: Sequence[str] = ()
     switch: bool = False
     type: click.ParamType[Any] | None = None
 
 
-def value_of(text: str, *, number: bool) -> object:
+def parse_value(text: str, *, number: bool) -> object:
     """Return the value of a text: JSON if it is JSON, else the text.
 
     number: whether digits are a number.
     """
     try:
-        value: object = json.loads(text, parse_constant=_refused)
+        value: object = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return text
     return text if type(value) in {int, float} and not number else value
 
 
-def _refused(constant: str) -> object:
+def _refuse_constant(constant: str) -> object:
     """Refuse NaN and Infinity: they are not JSON, although Python reads them."""
     raise ValueError(constant)
 
 
-def holds_numbers(name: str) -> bool:
+def is_number_field(name: str) -> bool:
     """Whether this field holds numbers; the name may have dots."""
-    return name in _NUMBERS_IN_FULL or name.rpartition(".")[2] in _NUMBERS
+    return name in _NUMBER_FIELDS_IN_FULL or name.rpartition(".")[2] in _NUMBER_FIELDS
 
 
-def _object(
+def _json_object(
     _context: click.Context, _param: click.Parameter, text: str | None
 ) -> Mapping[str, object]:
     try:
@@ -263,15 +265,15 @@ def _filter_option(each: Filter) -> Callable[[Command], Command]:
     if each.switch:
         kind = {"is_flag": True, "flag_value": "true", "default": None}
     options = each.options or [f"--{each.field.replace('_', '-')}"]
-    return click.option(*options, each.field, help=f"Only {each.says}.", **kind)
+    return click.option(*options, each.field, help=f"Only {each.selects}.", **kind)
 
 
-def match_of(named: Pairs) -> dict[str, object]:
+def parse_match(texts: Pairs) -> dict[str, object]:
     """The `match` of a search for these fields."""
-    return {name: value_of(text, number=holds_numbers(name)) for name, text in named}
+    return {name: parse_value(text, number=is_number_field(name)) for name, text in texts}
 
 
-def selecting(
+def list_options(
     filters: Sequence[Filter] = (), *, where: bool = True, pages: bool = True
 ) -> Callable[[Command], Command]:
     """Add an option for each filter, `--where`, `--limit` and `--after`.
@@ -279,10 +281,10 @@ def selecting(
     The command gets the given ones as `query`.
     """
     further: Sequence[Callable[[Command], Command]] = [
-        fields_option("--where", says="Only records whose field has this value"),
+        fields_option("--where", help_text="Only records whose field has this value"),
         click.option(
             "--limit",
-            type=Integer(1, LIMIT_OF_LISTS),
+            type=Integer(1, LIST_LIMIT),
             default=20,
             show_default=True,
             help="How many records at most.",
@@ -299,8 +301,8 @@ def selecting(
         @functools.wraps(command)
         def run(*args: Any, where: Pairs = (), **given: Any) -> Any:
             names = [*(each.field for each in filters), *(("limit", "after") if pages else ())]
-            chosen = [(name, given.pop(name)) for name in names]
-            query = [(name, value) for name, value in chosen if value is not None]
+            values = [(name, given.pop(name)) for name in names]
+            query = [(name, value) for name, value in values if value is not None]
             return command(*args, query=[*query, *where], **given)
 
         return with_options(run, added)
@@ -308,29 +310,29 @@ def selecting(
     return decorate
 
 
-def matching(filters: Sequence[Filter] = ()) -> Callable[[Command], Command]:
+def match_options(filters: Sequence[Filter] = ()) -> Callable[[Command], Command]:
     """Add an option for each filter, `--match` and `--match-json`.
 
     The command gets them as `match`. `--match-json` overrides the others.
     """
-    exactly = click.option(
+    match_json = click.option(
         "--match-json",
-        "exactly",
+        "match_json",
         metavar="OBJECT",
-        callback=_object,
+        callback=_json_object,
         help="The same as --match, as a JSON object, if the type of a value matters.",
     )
-    says = "Only records whose field has this value, such as request.amount=10"
-    match = fields_option("--match", says=says)
+    help_text = "Only records whose field has this value, such as request.amount=10"
+    match = fields_option("--match", help_text=help_text)
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
-        def run(*args: Any, match: Pairs, exactly: Mapping[str, object], **given: Any) -> Any:
-            chosen = [(each.field, given.pop(each.field)) for each in filters]
-            named = [(name, text) for name, text in chosen if text is not None]
-            return command(*args, match={**match_of([*named, *match]), **exactly}, **given)
+        def run(*args: Any, match: Pairs, match_json: Mapping[str, object], **given: Any) -> Any:
+            values = [(each.field, given.pop(each.field)) for each in filters]
+            texts = [(name, text) for name, text in values if text is not None]
+            return command(*args, match={**parse_match([*texts, *match]), **match_json}, **given)
 
-        return with_options(run, [*map(_filter_option, filters), match, exactly])
+        return with_options(run, [*map(_filter_option, filters), match, match_json])
 
     return decorate
 
@@ -340,7 +342,7 @@ def wait_options(command: Command) -> Command:
     timeout = timeout_option("The longest time to wait; exit 1 after it.", default=5)
     count = click.option(
         "--count",
-        type=MOST_FOUND,
+        type=FIND_LIMIT,
         default=1,
         show_default=True,
         help="How many records to wait for.",

@@ -8,59 +8,59 @@ from typing import Any, Final, NamedTuple
 import click
 
 from sandbox_sim.cli import tables
-from sandbox_sim.cli.client import REQUEST_TIMEOUT_S, CommandFailed, Session, asks
+from sandbox_sim.cli.client import REQUEST_TIMEOUT_S, CommandFailed, Session, with_session
 from sandbox_sim.cli.options import (
     DURATION,
-    LIMIT_OF_LISTS,
-    MOST_FOUND,
+    FIND_LIMIT,
+    LIST_LIMIT,
     Filter,
     Query,
-    match_of,
-    matching,
-    selecting,
+    list_options,
+    match_options,
+    parse_match,
     wait_options,
 )
-from sandbox_sim.cli.tables import Columns, Shown, fields
+from sandbox_sim.cli.tables import Columns, Json, fields
 from sandbox_sim.records.transactions import status_words
 from sandbox_sim.values.timestamps import iso
 
-_MOST_PAGES: Final = 20_000
+_MAX_PAGES: Final = 20_000
 
 
 class RecordView(NamedTuple):
     """How one kind of record is shown.
 
-    plural: its name in paths and answers. words: its name in messages.
+    plural: its name in paths and answers. label: its name in messages.
     optional: columns that are left out if every cell is None.
     of_lists: additional filters of `list`.
     whole: whether long cells are printed in full.
     """
 
     plural: str
-    words: str
+    label: str
     filters: Sequence[Filter]
     columns: Columns
     optional: Columns = MappingProxyType({})
-    of_lists: Sequence[Filter] = ()
-    whole: bool = False
+    list_filters: Sequence[Filter] = ()
+    full_cells: bool = False
 
-    def lines(self, records: Sequence[Shown]) -> Iterator[str]:
+    def lines(self, records: Sequence[Json]) -> Iterator[str]:
         """The records as a table, or a line such as `no requests`."""
-        shorten = not self.whole
-        return tables.listing(records, self.words, self.columns, self.optional, shorten=shorten)
+        shorten = not self.full_cells
+        return tables.listing(records, self.label, self.columns, self.optional, shorten=shorten)
 
-    def page(self, document: Shown) -> Iterator[str]:
+    def page(self, document: Json) -> Iterator[str]:
         """The records of a page, and how to see the next one."""
         yield from self.lines(document[self.plural])
-        yield from tables.more(document)
+        yield from tables.next_page_line(document)
 
 
-def last_verdict(callback: Shown) -> str | None:
+def last_verdict(callback: Json) -> str | None:
     """The verdict on the last attempt; None if there was no attempt."""
     return callback["attempts"][-1]["verdict"] if callback["attempts"] else None
 
 
-def _waits_because(transaction: Shown) -> Sequence[str]:
+def _reasons(transaction: Json) -> Sequence[str]:
     """Why a transaction of mode P waits for a person, or else why it is open."""
     return transaction.get("waiting") or transaction.get("open_because") or ()
 
@@ -106,7 +106,7 @@ TRANSACTIONS: Final = RecordView(
         "status query": lambda record: (
             "replaced" if record["replaced_by"] else "expired" if record["expired"] else None
         ),
-        "waits because": lambda record: "; ".join(_waits_because(record)) or None,
+        "waits because": lambda record: "; ".join(_reasons(record)) or None,
     },
     (
         Filter("waiting", _WAITING, switch=True),
@@ -142,21 +142,21 @@ MESSAGES: Final = RecordView(
     ),
 )
 DELIVERIES: Final = RecordView(
-    "messages", "deliveries", (), fields("time=at", "method", "signature", "body"), whole=True
+    "messages", "deliveries", (), fields("time=at", "method", "signature", "body"), full_cells=True
 )
 
 
 def every_record(session: Session, plural: str, query: Query) -> Iterator[dict[str, Any]]:
     """All records of a list, page by page. Raises `CommandFailed` if there are too many pages."""
     after: str | None = None
-    for _ in range(_MOST_PAGES):
-        asked = [*query, ("limit", LIMIT_OF_LISTS), ("after", after)]
-        page = session.gateway.control("GET", plural, query=asked).document
+    for _ in range(_MAX_PAGES):
+        page_query = [*query, ("limit", LIST_LIMIT), ("after", after)]
+        page = session.gateway.control("GET", plural, query=page_query).document
         yield from page[plural]
         if page["next"] is None or not page[plural]:
             return
         after = page["next"]
-    raise CommandFailed(f"{session.gateway.address} has more than {_MOST_PAGES} pages of {plural}")
+    raise CommandFailed(f"{session.gateway.address} has more than {_MAX_PAGES} pages of {plural}")
 
 
 def add_searches(group: click.Group, kind: RecordView) -> None:
@@ -168,32 +168,32 @@ def add_searches(group: click.Group, kind: RecordView) -> None:
 def _add_list(group: click.Group, kind: RecordView) -> None:
     """Add `list`, which shows a page of records, newest first."""
 
-    @group.command("list", help=f"List {kind.words}, newest first, one per line.")
-    @selecting([*kind.filters, *kind.of_lists])
-    @asks
+    @group.command("list", help=f"List {kind.label}, newest first, one per line.")
+    @list_options([*kind.filters, *kind.list_filters])
+    @with_session
     def _list(session: Session, query: Query) -> None:
         def lines(document: Mapping[str, Any]) -> Iterator[str]:
             yield from kind.page(document)
             if document.get("dropped"):
                 yield f"{document['dropped']} older requests were deleted to make room"
             if dict(query).get("state") == "failed" and not document[kind.plural]:
-                yield from _retrying(session, query)
-            yield from _both_times(session)
+                yield from _retrying_line(session, query)
+            yield from _clock_line(session)
 
-        session.ask("GET", kind.plural, query=query, lines=lines)
+        session.request("GET", kind.plural, query=query, lines=lines)
 
 
-def _retrying(session: Session, query: Query) -> Iterator[str]:
+def _retrying_line(session: Session, query: Query) -> Iterator[str]:
     """The line about retrying callbacks, because a user may mean these by failed ones."""
     chosen = {name: str(value) for name, value in query if name not in {"limit", "after"}}
-    body = {"match": match_of([*(chosen | {"state": "retrying"}).items()])}
+    body = {"match": parse_match([*(chosen | {"state": "retrying"}).items()])}
     count = session.gateway.control("POST", "callbacks", "count", body=body).document["count"]
     if count:
         who = "1 callback is" if count == 1 else f"{count} callbacks are"
         yield f"{who} retrying: `sandbox-sim callbacks list --unacknowledged`"
 
 
-def _both_times(session: Session) -> Iterator[str]:
+def _clock_line(session: Session) -> Iterator[str]:
     """The line with gateway time and the machine's time; none if they are the same."""
     answer = session.gateway.control("GET", "clock")
     clock = answer.document
@@ -202,15 +202,15 @@ def _both_times(session: Session) -> Iterator[str]:
         yield f"gateway time is {clock['now']}, the machine's time is {iso(machine)}"
 
 
-def add_show(group: click.Group, kind: RecordView, metavar: str, named: str = "") -> None:
+def add_show(group: click.Group, kind: RecordView, metavar: str, id_help: str = "") -> None:
     """Add `show`, which shows all fields of one record. named: a sentence about its id."""
-    text = f"Show one of the {kind.words} with all its fields.\n\n{named}".strip()
+    text = f"Show one of the {kind.label} with all its fields.\n\n{id_help}".strip()
 
     @group.command("show", help=text)
     @click.argument("name", metavar=metavar)
-    @asks
+    @with_session
     def _show(session: Session, name: str) -> None:
-        session.ask("GET", kind.plural, name, lines=tables.outline)
+        session.request("GET", kind.plural, name, lines=tables.outline)
 
 
 def _add_find(group: click.Group, kind: RecordView) -> None:
@@ -221,29 +221,30 @@ def _add_find(group: click.Group, kind: RecordView) -> None:
         if document["next"] is not None:
             yield "more may match; raise --limit"
 
-    @group.command("find", help=f"Find {kind.words} by any field, such as request.amount.")
-    @matching(kind.filters)
+    @group.command("find", help=f"Find {kind.label} by any field, such as request.amount.")
+    @match_options(kind.filters)
     @click.option(
         "--limit",
         "--count",
         "limit",
-        type=MOST_FOUND,
+        type=FIND_LIMIT,
         default=100,
         show_default=True,
         help="How many records at most.",
     )
-    @asks
+    @with_session
     def _find(session: Session, match: Mapping[str, object], limit: int) -> None:
-        session.ask("POST", kind.plural, "find", body={"match": match, "limit": limit}, lines=lines)
+        body = {"match": match, "limit": limit}
+        session.request("POST", kind.plural, "find", body=body, lines=lines)
 
 
 def _add_wait(group: click.Group, kind: RecordView) -> None:
     """Add `wait`, which waits until `--count` records match, and shows them."""
 
-    @group.command("wait", help=f"Wait until {kind.words} match, and show them.")
-    @matching(kind.filters)
+    @group.command("wait", help=f"Wait until {kind.label} match, and show them.")
+    @match_options(kind.filters)
     @wait_options
-    @asks
+    @with_session
     def _wait(session: Session, match: Mapping[str, object], count: int, timeout: float) -> None:
         wait(session, kind, kind.plural, match=match, count=count, timeout_s=timeout)
 
@@ -252,7 +253,7 @@ def wait(
     session: Session, kind: RecordView, *path: str, match: object, count: int, timeout_s: float
 ) -> None:
     """Wait until `count` records match, and show them. path: the path of their list."""
-    session.ask(
+    session.request(
         *("POST", *path, "wait"),
         body={"match": match, "count": count, "timeout_s": timeout_s},
         timeout_s=timeout_s + REQUEST_TIMEOUT_S,

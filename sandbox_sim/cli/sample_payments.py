@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from sandbox_sim.callbacks.doctor import SAMPLE_SERVICE, sample_service
-from sandbox_sim.cli.client import MISREAD, CommandFailed, RunningGateway
+from sandbox_sim.callbacks.doctor import OWN_SERVICE, service_of_samples
+from sandbox_sim.cli.client import MISREAD_ERRORS, CommandFailed, RunningGateway
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.transactions import Status, TransactionRecord
 from sandbox_sim.settings.schema import Settings
@@ -20,7 +20,7 @@ from sandbox_sim.values.response_codes import Code
 T = TypeVar("T")
 
 # How many of the newest status queries are searched for queries of the receiver.
-_SEARCHED: Final = 1000
+_MAX_SEARCHED: Final = 1000
 
 
 class GatewayPayments:
@@ -32,8 +32,8 @@ class GatewayPayments:
         self.problem = None if sandbox else "the configuration has no credentials of mode S"
         self._client = sandbox or SANDBOX_CLIENT
         self._gateway = gateway
-        self._made: set[str] = set()
-        self.service_id = sample_service(self._client, service_id)
+        self._transaction_ids: set[str] = set()
+        self.service_id = service_of_samples(self._client, service_id)
 
     async def open(self) -> None:
         """Check that the gateway runs and is not in production."""
@@ -41,7 +41,7 @@ class GatewayPayments:
 
     async def make(self, transaction: TransactionRecord) -> TransactionRecord:
         """Make a payment with the status of this one; return it with the gateway's own id."""
-        network_id = await self._try(lambda: self._make(transaction))
+        network_id = await self._try(lambda: self._make_payment(transaction))
         if network_id is None:
             return transaction
         return transaction._replace(network_transaction_id=network_id)
@@ -52,7 +52,7 @@ class GatewayPayments:
 
     async def close(self) -> None:
         """Delete the records of the doctor's own service from the gateway."""
-        if self._made and self.service_id == SAMPLE_SERVICE:
+        if self._transaction_ids and self.service_id == OWN_SERVICE:
             await self._try(self._reset)
 
     async def _try(self, step: Callable[[], T]) -> T | None:
@@ -62,7 +62,7 @@ class GatewayPayments:
                 return await asyncio.to_thread(step)
             except CommandFailed as failure:
                 self.problem = failure.message
-            except MISREAD as error:
+            except MISREAD_ERRORS as error:
                 self.problem = f"{self._gateway.address} answers with unknown fields ({error})"
         return None
 
@@ -75,19 +75,19 @@ class GatewayPayments:
     def _reset(self) -> None:
         self._gateway.control("POST", "reset", body={"service_id": self.service_id})
 
-    def _make(self, transaction: TransactionRecord) -> str:
-        self._made.add(transaction.transaction_id)
+    def _make_payment(self, transaction: TransactionRecord) -> str:
+        self._transaction_ids.add(transaction.transaction_id)
         ids = {"service_id": self.service_id, "transaction_id": transaction.transaction_id}
-        kept_pending = {
+        override_body = {
             "match": ids,
             "outcome": {"status": Status.PENDING.value},
             "callback": {"drop": True},
         }
-        override = self._gateway.control("POST", "overrides", body=kept_pending).document["id"]
+        override_id = self._gateway.control("POST", "overrides", body=override_body).document["id"]
         try:
             self._pay(transaction)
         finally:
-            self._gateway.control("DELETE", "overrides", override)
+            self._gateway.control("DELETE", "overrides", override_id)
         path = ("transactions", *ids.values(), "settle")
         settled = self._gateway.control("POST", *path, body={"status": transaction.status.value})
         return str(settled.document["network_transaction_id"])
@@ -106,15 +106,15 @@ class GatewayPayments:
         credentials = self._client.client_key, self._client.secret_key
         answer = self._gateway.call(Operation.COLLECT.row.path, body, credentials).document
         if answer["response_code"] != Code.RECEIVED:
-            says = f"{answer['response_code']} {answer['response_message']}"
-            raise CommandFailed(f"{self._gateway.address} rejects a sample payment: {says}")
+            answered = f"{answer['response_code']} {answer['response_message']}"
+            raise CommandFailed(f"{self._gateway.address} rejects a sample payment: {answered}")
 
     def _other_service(self) -> int | None:
-        search = {"match": {"operation": Operation.STATUS.value}, "limit": _SEARCHED}
+        search = {"match": {"operation": Operation.STATUS.value}, "limit": _MAX_SEARCHED}
         found = self._gateway.control("POST", "requests", "find", body=search).document["requests"]
-        asked = (
+        services = (
             int(each["service_id"])
             for each in found
-            if each["transaction_id"] in self._made and each["service_id"] is not None
+            if each["transaction_id"] in self._transaction_ids and each["service_id"] is not None
         )
-        return next((each for each in asked if each != self.service_id), None)
+        return next((each for each in services if each != self.service_id), None)

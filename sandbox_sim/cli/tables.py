@@ -14,20 +14,20 @@ import click
 from sandbox_sim.records.transactions import status_words
 from sandbox_sim.values.redaction import printable
 
-# A table cuts longer texts; `show` prints them in full.
-_SHOWN_CHARACTERS: Final = 100
+# A table cuts longer cells; `show` prints them in full.
+_MAX_CELL_LENGTH: Final = 100
 _COLOURS: Final = {
     **dict.fromkeys(("000 successful", "delivered", "SENT", "valid"), "green"),
     **dict.fromkeys(("002 pending", "pending", "ACKNOWLEDGED", "missing"), "yellow"),
     **dict.fromkeys(("retrying", "dropped"), "yellow"),
     **dict.fromkeys(("001 failed", "003 cancelled", "failed", "REFUNDED", "invalid"), "red"),
 }
-_GAP: Final = "  "
-_LONG: Final = frozenset({"response_body", "body", "message"})
+_INDENT: Final = "  "
+_LONG_FIELDS: Final = frozenset({"response_body", "body", "message"})
 
-Shown = Mapping[str, Any]
+Json = Mapping[str, Any]
 # From each heading of a table to the function that returns the cell for a record.
-Columns = Mapping[str, Callable[[Shown], object]]
+Columns = Mapping[str, Callable[[Json], object]]
 
 
 def fields(*headings: str) -> Columns:
@@ -37,7 +37,7 @@ def fields(*headings: str) -> Columns:
 
 
 def listing(
-    records: Sequence[Shown],
+    records: Sequence[Json],
     words: str,
     columns: Columns,
     optional: Columns = MappingProxyType({}),
@@ -61,13 +61,13 @@ def listing(
     yield from table(list(columns), rows, shorten=shorten)
 
 
-def more(document: Shown) -> Iterator[str]:
+def next_page_line(document: Json) -> Iterator[str]:
     """The line that says how to get the next page; none below the last page."""
     if document["next"] is not None:
         yield f"more: --after {document['next']}"
 
 
-def deleted(document: Shown) -> Iterator[str]:
+def deleted_line(document: Json) -> Iterator[str]:
     """The line that says how many records were deleted."""
     yield f"{document['deleted']} deleted"
 
@@ -76,31 +76,31 @@ def table(
     headings: Sequence[str], rows: Sequence[Sequence[object]], *, shorten: bool = True
 ) -> Iterator[str]:
     """The lines of a table with headings and aligned columns."""
-    cells = [[shown(value) for value in row] for row in rows]
+    cells = [[format_value(value) for value in row] for row in rows]
     if shorten:
-        cells = [[shortened(cell) for cell in row] for row in cells]
+        cells = [[shorten_cell(cell) for cell in row] for row in cells]
     columns = zip(headings, *cells, strict=True)
     widths = [*map(_width, columns)]
     widths[-1] = 0
-    yield click.style(_line(headings, widths), bold=True)
+    yield click.style(_row(headings, widths), bold=True)
     for row in cells:
-        yield _line(row, widths, status_word)
+        yield _row(row, widths, coloured_status)
 
 
 def _width(cells: Iterable[str]) -> int:
-    """The width of a column; cells longer than `_SHOWN_CHARACTERS` do not count."""
-    return max((length for length in map(len, cells) if length <= _SHOWN_CHARACTERS), default=0)
+    """The width of a column; cells longer than `_MAX_CELL_LENGTH` do not count."""
+    return max((length for length in map(len, cells) if length <= _MAX_CELL_LENGTH), default=0)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], styled: Callable[[str], str] = str) -> str:
-    """The line of a row. styled: adds the colour of a cell, which takes no width."""
+def _row(cells: Sequence[str], widths: Sequence[int], style: Callable[[str], str] = str) -> str:
+    """The line of a row. style: adds the colour of a cell, which takes no width."""
     padded = [
-        styled(cell) + " " * (width - len(cell)) for cell, width in zip(cells, widths, strict=True)
+        style(cell) + " " * (width - len(cell)) for cell, width in zip(cells, widths, strict=True)
     ]
-    return _GAP.join(padded).rstrip()
+    return _INDENT.join(padded).rstrip()
 
 
-def status_word(word: str) -> str:
+def coloured_status(word: str) -> str:
     """A state in its colour; any other text unchanged."""
     return click.style(word, fg=_COLOURS[word]) if word in _COLOURS else word
 
@@ -109,30 +109,30 @@ def outline(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     """A line for each field; the fields inside a field are indented below it."""
     width = _width(document)
     for name, value in document.items():
-        inside = list(_inside(value, indent + _GAP))
-        if inside:
+        nested = list(_nested_lines(value, indent + _INDENT))
+        if nested:
             yield f"{indent}{printable(name)}"
-            yield from inside
+            yield from nested
         else:
-            yield f"{indent}{printable(name):<{width}}{_GAP}{shown(value)}".rstrip()
+            yield f"{indent}{printable(name):<{width}}{_INDENT}{format_value(value)}".rstrip()
 
 
-def _inside(value: object, indent: str) -> Iterator[str]:
+def _nested_lines(value: object, indent: str) -> Iterator[str]:
     """The lines of an object or a list; none for a plain value."""
     if isinstance(value, Mapping) and value:
         yield from outline(value, indent)
     elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
         # Long texts, such as the answer of a receiver, are in the last columns.
         names = sorted(
-            dict.fromkeys(name for each in value for name in each), key=_LONG.__contains__
+            dict.fromkeys(name for each in value for name in each), key=_LONG_FIELDS.__contains__
         )
         rows = [[each.get(name) for name in names] for each in value]
         yield from (indent + line for line in table(names, rows, shorten=False))
     elif isinstance(value, list):
-        yield from (indent + shown(each) for each in value)
+        yield from (indent + format_value(each) for each in value)
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A value as one line; `-` for None and empty values."""
     if value is None or value in ([], {}):
         return "-"
@@ -143,30 +143,27 @@ def shown(value: object) -> str:
     return printable(str(value))
 
 
-def shortened(text: str) -> str:
+def shorten_cell(text: str) -> str:
     """The text, cut if it is long."""
-    return f"{text[:_SHOWN_CHARACTERS]}…" if len(text) > _SHOWN_CHARACTERS else text
+    return f"{text[:_MAX_CELL_LENGTH]}…" if len(text) > _MAX_CELL_LENGTH else text
 
 
-_INDENT: Final = "  "
-
-
-def transaction_lines(transaction: Shown, *, exchanges: bool = False) -> Iterator[str]:
+def transaction_lines(transaction: Json, *, exchanges: bool = False) -> Iterator[str]:
     """The lines of a transaction of either mode.
 
     exchanges: whether to print every request to the network, every answer and notification.
     """
     name = transaction["transaction_id"]
-    whose = f"{name} of service {transaction['service_id']}, mode {transaction['mode']}"
-    yield f"{whose}: {status_word(status_words(transaction['status']))}"
-    yield from (_INDENT + line for line in _facts(transaction))
+    head = f"{name} of service {transaction['service_id']}, mode {transaction['mode']}"
+    yield f"{head}: {coloured_status(status_words(transaction['status']))}"
+    yield from (_INDENT + line for line in _fact_lines(transaction))
     for attempt in transaction.get("attempts", ()):
         yield ""
         yield f"attempt {attempt['number']} at network {attempt['network']}: {attempt['outcome']}"
-        yield from (_INDENT + line for line in _attempt(attempt))
+        yield from (_INDENT + line for line in _attempt_lines(attempt))
         if exchanges:
             for each in attempt["exchanges"]:
-                yield from _exchange(each)
+                yield from _exchange_lines(each)
         elif attempt["exchanges"]:
             count = len(attempt["exchanges"])
             yield f"{_INDENT}exchanges with the network: {count}; --exchanges prints them"
@@ -174,14 +171,14 @@ def transaction_lines(transaction: Shown, *, exchanges: bool = False) -> Iterato
     if entries:
         yield ""
         yield "manual entries"
-        yield from (_INDENT + line for entry in entries for line in _entry(entry))
-    yield from _next(transaction)
+        yield from (_INDENT + line for entry in entries for line in _entry_lines(entry))
+    yield from _advice_lines(transaction)
 
 
-def _facts(transaction: Shown) -> Iterator[str]:
+def _fact_lines(transaction: Json) -> Iterator[str]:
     amount = f"{transaction['amount']} {transaction['currency_code']}"
-    what = (transaction["operation"], amount, transaction["nw"], transaction["party"])
-    yield " ".join(filter(None, what))
+    parts = (transaction["operation"], amount, transaction["nw"], transaction["party"])
+    yield " ".join(filter(None, parts))
     if transaction["reference"]:
         yield f"reference: {transaction['reference']}"
     yield f"network transaction id: {transaction['network_transaction_id']}"
@@ -205,11 +202,11 @@ def _facts(transaction: Shown) -> Iterator[str]:
         yield f"{verb} for status queries at {transaction['expires_at']}"
 
 
-def _attempt(attempt: Shown) -> Iterator[str]:
+def _attempt_lines(attempt: Json) -> Iterator[str]:
     decided = attempt["decided_at"]
     yield f"begun {attempt['created_at']}" + ("" if decided is None else f", decided {decided}")
-    called = f", network id {attempt['network_id']}" if attempt["network_id"] else ""
-    yield f"reference {attempt['reference']}{called}"
+    network_id = f", network id {attempt['network_id']}" if attempt["network_id"] else ""
+    yield f"reference {attempt['reference']}{network_id}"
     if attempt["sent_currency"] != attempt["currency"]:
         yield f"sent in {attempt['sent_currency']}, with the same amount (D41)"
     if attempt["confirmed_amount"]:
@@ -227,7 +224,7 @@ def _attempt(attempt: Shown) -> Iterator[str]:
         yield f"{attempt['settled_by']} decided: {attempt['settled_reason']}"
 
 
-def _entry(entry: Shown) -> Iterator[str]:
+def _entry_lines(entry: Json) -> Iterator[str]:
     """A manual entry in the ledger, with who made it and why."""
     manual, amount = entry["manual"], entry["amount"].removeprefix("-")
     moved = f"{amount} from {entry['debit']} to {entry['credit']}"
@@ -235,7 +232,7 @@ def _entry(entry: Shown) -> Iterator[str]:
     yield f"{_INDENT}because: {manual['reason']}"
 
 
-def _exchange(exchange: Shown) -> Iterator[str]:
+def _exchange_lines(exchange: Json) -> Iterator[str]:
     """A request to the network and its answer, or a notification from the network."""
     status = exchange["status"] and f"HTTP {exchange['status']}"
     answer = ", ".join(filter(None, (status, exchange["problem"]))) or "answered"
@@ -243,18 +240,18 @@ def _exchange(exchange: Shown) -> Iterator[str]:
     took = f"{exchange['duration_ms']} ms"
     yield f"{_INDENT}{exchange['at']}  {exchange['purpose']}: {answer}, in {took}"
     yield f"{_INDENT}> {exchange['method']} {exchange['url']}"
-    yield from _message(">", exchange["request_headers"], exchange["request_body"])
-    yield from _message("<", exchange["answer_headers"], exchange["answer_body"])
+    yield from _message_lines(">", exchange["request_headers"], exchange["request_body"])
+    yield from _message_lines("<", exchange["answer_headers"], exchange["answer_body"])
 
 
-def _message(mark: str, headers: dict[str, Any], body: str) -> Iterator[str]:
+def _message_lines(mark: str, headers: dict[str, Any], body: str) -> Iterator[str]:
     for name, value in headers.items():
         yield f"{_INDENT}{mark} {name}: {value}"
     if body:
         yield f"{_INDENT}{mark} {body}"
 
 
-def _next(transaction: Shown) -> Iterator[str]:
+def _advice_lines(transaction: Json) -> Iterator[str]:
     """Why a transaction of mode P is open or waits for a person, and which commands help."""
     is_open, waiting = transaction.get("open_because", ()), transaction.get("waiting", ())
     if not is_open and not waiting:

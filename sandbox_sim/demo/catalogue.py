@@ -1,4 +1,4 @@
-"""What the shop sells, and made-up shoppers to try it with. The same seed gives the same ones."""
+"""The goods of the shop, and invented shoppers. The same seed gives the same ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from sandbox_sim.demo.orders import Customer
 if TYPE_CHECKING:
     from faker import Faker
 
-# The networks that sell airtime and hold wallets, with the prefixes that the sandbox takes.
+# The networks for airtime and wallets, each with a prefix that the sandbox accepts.
 NETWORKS: Final[Mapping[str, str]] = {"MTN": "0244", "VOD": "0200", "AIR": "0270"}
-# Billers by product code, with an account that the sandbox knows.
+# Billers by product code, each with an account that the sandbox accepts.
 BILLERS: Final[Mapping[str, str]] = {
     "ECG": "200000000001",
     "EPP": "203000000001",
@@ -38,7 +38,7 @@ _GOODS: Final = (
 
 
 class Good(NamedTuple):
-    """Something to buy. kind: names its picture and its texts."""
+    """An article of the shop. kind: the name of its picture and texts."""
 
     kind: str
     maker: str
@@ -47,10 +47,10 @@ class Good(NamedTuple):
 
 
 class Shopper(NamedTuple):
-    """A made-up customer. conduct: what the gateway does with a payment; names its text."""
+    """An invented customer. behaviour: what the gateway does with the payment; names its text."""
 
     customer: Customer
-    conduct: str
+    behaviour: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ _TOWNS: Final = ("Bolgatanga", "Kumasi", "Tamale", "Bonwire", "Odumase", "Accra"
 
 @cache
 def make_catalogue(seed: int, *, magic_numbers: bool) -> Catalogue:
-    """Goods and shoppers of this seed.
+    """The goods and shoppers of this seed.
 
-    magic_numbers: whether the gateway knows those above; only then their shoppers are there.
+    magic_numbers: whether the gateway has `MAGIC_NUMBERS`; if so, there is a shopper for each.
     """
     from faker import Faker  # noqa: PLC0415 -- it takes longer to import than all else
 
@@ -86,8 +86,8 @@ def make_catalogue(seed: int, *, magic_numbers: bool) -> Catalogue:
     shoppers = [Shopper(payer, "pays"), Shopper(other, "pays"), Shopper(poor, "declines")]
     if magic_numbers:
         shoppers += [
-            Shopper(Customer(_name(fake), number, "MTN"), conduct)
-            for number, conduct in zip(MAGIC_NUMBERS, ("cancels", "waits"), strict=True)
+            Shopper(Customer(_name(fake), number, "MTN"), behaviour)
+            for number, behaviour in zip(MAGIC_NUMBERS, ("cancels", "waits"), strict=True)
         ]
     return Catalogue({each.kind: each for each in goods}, shoppers)
 

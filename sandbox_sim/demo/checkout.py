@@ -33,8 +33,8 @@ from sandbox_sim.demo.orders import (
     OrderState,
     Source,
     Status,
-    Stray,
     Transaction,
+    UnmatchedCallback,
 )
 from sandbox_sim.demo.texts import ENGLISH
 
@@ -53,15 +53,15 @@ class Purchase(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class Notices:
-    """Sends one SMS for each state that an order reaches. One that fails changes no order."""
+class SmsNotifier:
+    """Sends an SMS for each state that an order reaches. A failed SMS does not change the order."""
 
     gateway: GatewayClient
     clock: Clock
 
     async def send(self, order: Order, state: OrderState) -> None:
-        """Send the SMS about a state that an order has reached, and note how it went."""
-        text = self._text(order, state)
+        """Send the SMS about a state that an order has reached, and note the result."""
+        text = self._sms_text(order, state)
         phone = order.customer.phone
         try:
             refused = await self.gateway.send_sms(phone, text)
@@ -75,7 +75,7 @@ class Notices:
         order.messages.append(text)
         order.note(self.clock.now(), "sms_sent", phone=phone, text=text)
 
-    def _text(self, order: Order, state: OrderState) -> str:
+    def _sms_text(self, order: Order, state: OrderState) -> str:
         text: str = ENGLISH.sms[state]
         return text.format(
             shop=ENGLISH.shop,
@@ -87,24 +87,24 @@ class Notices:
 
 
 class Background:
-    """Runs work that goes on after an answer was written as tasks; logs what fails in them."""
+    """Runs tasks that continue after an answer was written, and logs their exceptions."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run this without waiting for it."""
+        """Start this work as a task."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
 
     async def wait_idle(self) -> None:
-        """Wait until nothing runs, also nothing that was started meanwhile."""
+        """Wait until no task runs, including tasks that are started meanwhile."""
         while self._tasks:
             await asyncio.wait(tuple(self._tasks))
 
     async def close(self) -> None:
-        """Cancel what still runs."""
+        """Cancel all tasks."""
         for task in self._tasks:
             task.cancel()
         await self.wait_idle()
@@ -117,19 +117,19 @@ class Background:
 
 @dataclass(eq=False, repr=False)
 class Checkout:
-    """Places orders, and applies what the gateway says about them."""
+    """Places orders, and applies the statuses that the gateway reports."""
 
     settings: ShopSettings
     book: OrderBook
     gateway: GatewayClient
-    notices: Notices
+    sms_notifier: SmsNotifier
     background: Background
     clock: Clock
 
     async def place(self, purchase: Purchase) -> Order:
         """Place an order and send its payment. The same purchase again returns its first order."""
-        if (known := self.book.of_purchase(purchase.id)) is not None:
-            return known
+        if (existing := self.book.find_by_purchase(purchase.id)) is not None:
+            return existing
         order = Order(
             number=self.book.next_number(),
             key=order_key(),
@@ -151,29 +151,29 @@ class Checkout:
             await self._pay(order)
 
     async def _pay(self, order: Order) -> None:
-        transaction = self._begin(order, order.pay_by)
+        transaction = self._begin_transaction(order, order.pay_by)
         await self._send(order, transaction, self.gateway.pay(order, transaction))
 
     async def _deliver(self, order: Order, delivery: Delivery) -> None:
-        transaction = self._begin(order, delivery.operation)
+        transaction = self._begin_transaction(order, delivery.operation)
         request = self.gateway.deliver(order, transaction, delivery)
         await self._send(order, transaction, request)
 
     async def _send(
         self, order: Order, transaction: Transaction, request: Awaitable[Accepted | Refused]
     ) -> None:
-        named = {"transaction_id": transaction.transaction_id}
+        facts = {"transaction_id": transaction.transaction_id}
         try:
             outcome = await request
         except Unanswered as error:
-            order.note(self.clock.now(), "unanswered", **named, why=error)
+            order.note(self.clock.now(), "unanswered", **facts, why=error)
         else:
-            self._take_answer(order, transaction, outcome)
+            self._apply_answer(order, transaction, outcome)
         transaction.sent_at = self.clock.now()
         if transaction.status is Status.PENDING:
-            self._plan_next_question(transaction)
+            self._schedule_query(transaction)
 
-    def _begin(self, order: Order, operation: Operation) -> Transaction:
+    def _begin_transaction(self, order: Order, operation: Operation) -> Transaction:
         now = self.clock.now()
         transaction = Transaction(
             transaction_id=new_transaction_id(order.number),
@@ -182,10 +182,10 @@ class Checkout:
             started_at=now,
             sent_at=now,
         )
-        self.book.begin(order, transaction)
+        self.book.add_transaction(order, transaction)
         return transaction
 
-    def _take_answer(
+    def _apply_answer(
         self, order: Order, transaction: Transaction, outcome: Accepted | Refused
     ) -> None:
         """Apply the answer to a payment: accepted is not paid, and a refusal is final."""
@@ -200,17 +200,18 @@ class Checkout:
         kind = "accepted_card" if outcome.payment_page else "accepted"
         order.note(self.clock.now(), kind, transaction_id=transaction.transaction_id)
 
-    def take_event(self, event: Event) -> Effect | None:
-        """Apply a genuine callback. None where no order has its transaction."""
-        found = self.book.of_transaction(event.transaction_id)
+    def apply_event(self, event: Event) -> Effect | None:
+        """Apply a genuine callback; return None if no order has its transaction."""
+        found = self.book.find_by_transaction(event.transaction_id)
         now = self.clock.now()
         if found is None:
             log.warning("a callback about a transaction that no order has")
-            self.book.keep_stray(Stray(now, event.transaction_id, event.status, event.amount))
+            unmatched = UnmatchedCallback(now, event.transaction_id, event.status, event.amount)
+            self.book.add_unmatched(unmatched)
             return None
         order, transaction = found
-        wanted, came = (transaction.amount, order.currency), (event.amount, event.currency)
-        if wanted != came:
+        expected, received = (transaction.amount, order.currency), (event.amount, event.currency)
+        if expected != received:
             self._flag_wrong_amount(order, transaction, event)
             return Effect.CONTRADICTED
         return self._apply(order, transaction, event.status, Source.CALLBACK, event.detail)
@@ -224,59 +225,59 @@ class Checkout:
         if not order.notes or dict(order.notes[-1].facts) != facts:
             order.flag(self.clock.now(), "wrong_amount", **facts)
 
-    async def ask(self, order: Order, transaction: Transaction) -> None:
-        """Ask for the status of a transaction, and apply what comes.
+    async def query_status(self, order: Order, transaction: Transaction) -> None:
+        """Query the status of a transaction, and apply the answer.
 
-        It does nothing about a transaction that is final, or whose request is still on its way.
+        Does nothing if the transaction is final, or if its request has not ended.
         """
-        if transaction.ask_at is None:
+        if transaction.query_at is None:
             return
-        transaction.questions += 1
-        self._plan_next_question(transaction)
-        named = {"transaction_id": transaction.transaction_id}
+        transaction.queries += 1
+        self._schedule_query(transaction)
+        facts = {"transaction_id": transaction.transaction_id}
         try:
             found = await self.gateway.status(transaction.transaction_id)
         except Unanswered as error:
-            order.note(self.clock.now(), "no_answer", **named, why=error)
+            order.note(self.clock.now(), "no_answer", **facts, why=error)
             return
         if transaction.status is not Status.PENDING:  # a callback came meanwhile
             return
         if isinstance(found, NoSuchTransaction):
-            self._take_unknown(order, transaction)
+            self._handle_unknown_transaction(order, transaction)
             return
         effect = self._apply(order, transaction, found.status, Source.STATUS_QUERY, found.detail)
         if effect is Effect.STILL_PENDING:
-            if transaction.questions == 1:
-                order.note(self.clock.now(), "asked", **named)
+            if transaction.queries == 1:
+                order.note(self.clock.now(), "asked", **facts)
             transaction.accepted = True
 
-    def _take_unknown(self, order: Order, transaction: Transaction) -> None:
-        """The gateway does not know the transaction.
+    def _handle_unknown_transaction(self, order: Order, transaction: Transaction) -> None:
+        """Decide about a transaction that the gateway does not know.
 
-        If it once took the request, its record has expired, and only a person can find out. If not,
-        the request never arrived, unless it was sent so recently that it may still be on its way.
+        If the gateway once accepted the request, its record has expired, and a person must decide.
+        If not, the request never arrived, unless it was sent so recently that it may still arrive.
         """
-        named = {"transaction_id": transaction.transaction_id}
+        facts = {"transaction_id": transaction.transaction_id}
         now = self.clock.now()
         if transaction.accepted:
-            transaction.ask_at = None
-            order.flag(now, "record_gone", **named)
+            transaction.query_at = None
+            order.flag(now, "record_gone", **facts)
         elif now - transaction.sent_at >= timedelta(seconds=self.settings.arrives_within_s):
-            order.note(now, "never_arrived", **named)
+            order.note(now, "never_arrived", **facts)
             detail = ENGLISH.never_arrived
             self._apply(order, transaction, Status.FAILED, Source.STATUS_QUERY, detail)
 
-    def _plan_next_question(self, transaction: Transaction) -> None:
-        settings = self.settings
-        wait = settings.ask_after_s * 2 ** min(transaction.questions, 20)
-        transaction.ask_at = self.clock.now() + timedelta(seconds=min(wait, settings.ask_at_most_s))
+    def _schedule_query(self, transaction: Transaction) -> None:
+        wait_s = self.settings.first_query_after_s * 2 ** min(transaction.queries, 20)
+        wait_s = min(wait_s, self.settings.longest_query_interval_s)
+        transaction.query_at = self.clock.now() + timedelta(seconds=wait_s)
 
     def _apply(
         self, order: Order, transaction: Transaction, status: Status, source: Source, detail: str
     ) -> Effect:
         effect = order.apply(transaction, status, source, self.clock.now(), detail)
         if effect is Effect.APPLIED and not transaction.operation.is_delivery:
-            self.background.start(self.notices.send(order, order.state))
+            self.background.start(self.sms_notifier.send(order, order.state))
             if order.state is OrderState.PROCESSING and order.delivery is not None:
                 self.background.start(self._deliver(order, order.delivery))
         return effect

@@ -36,6 +36,6 @@ def order_key() -> str:
 def new_transaction_id(order_number: int) -> str:
     """A new `transaction_id`, unique over restarts of the shop too.
 
-    Each payment of an order has its own: the gateway takes a repeated id for a repeated request.
+    Each payment of an order has its own, because for the gateway the same id means a repeat.
     """
     return f"SHOP-{order_number}-{secrets.token_hex(4)}"

@@ -1,10 +1,10 @@
-"""The gateway as the shop sees it: requests over HTTP, what their answers mean, and callbacks.
+"""The client of the gateway: requests over HTTP, the meaning of their answers, and callbacks.
 
 An answer has two levels. `response_code` says how the request was answered; the status of a payment
 is a field inside `response_data`. Outer code 000 with status 002 is a payment that is not paid.
 
 The signature is that of the bytes as they arrived, so it is checked before anything is parsed.
-`ShopSettings` is what the shop knows of itself and of its account at the gateway.
+`ShopSettings` has the addresses of the shop and its account at the gateway.
 """
 
 import base64
@@ -42,7 +42,7 @@ class ShopSettings:
     # is none, and then there is no screen with shop, phone and timeline either.
     dashboard: str = ""
     # Whether customers approve payments on the handset pages of the gateway.
-    asks_on_handset: bool = False
+    approval_on_handset: bool = False
     sender_id: str = "AdwoaShop"
     currency: str = "GHS"
     seed: int = 42
@@ -50,12 +50,12 @@ class ShopSettings:
     magic_numbers: bool = False
     # Seconds of one request to the gateway.
     timeout_s: float = 10
-    # The first status query comes this long after the payment was sent; each further one waits
-    # twice as long as the one before, at most `ask_at_most_s`. All in seconds.
-    ask_after_s: float = 10
-    ask_at_most_s: float = 300
-    # Seconds between two looks whether there is something to ask.
-    look_every_s: float = 1
+    # The first status query is sent this long after the payment; each further one waits twice as
+    # long as the previous one, at most `longest_query_interval_s`. Both in seconds.
+    first_query_after_s: float = 10
+    longest_query_interval_s: float = 300
+    # Seconds between two checks whether a status query is due.
+    poll_interval_s: float = 1
     # A request without an answer may still arrive within this time, in seconds.
     arrives_within_s: float = 30
 
@@ -69,11 +69,11 @@ CALLBACK_PATH = "/callbacks/payments"
 
 
 # The gateway asks clients to back off exponentially. Seconds before the second try, the third …
-_PAUSES_S: Final = (0.5, 1.0, 2.0)
+_RETRY_DELAYS_S: Final = (0.5, 1.0, 2.0)
 
-_LONGEST_PAUSE_S: Final = 5.0
+_LONGEST_DELAY_S: Final = 5.0
 
-# Codes that say for certain that no payment is on its way. Any other code leaves it open.
+# Codes with which no money moves. After any other code, the outcome is not known.
 _REFUSALS: Final = frozenset({"015", "016", "019", "100", "400", "401", "402", "403", "404", "429"})
 
 _NOT_FOUND: Final = frozenset({"027", "404"})
@@ -82,19 +82,19 @@ _SERVER_ERROR: Final = 500
 
 
 class Unanswered(Exception):
-    """No answer that can be read came: the request may have arrived, or not."""
+    """There was no readable answer: the request may have arrived, or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The gateway took the payment; it is pending. payment_page: where the customer pays it."""
+    """The gateway accepted the payment; it is pending. payment_page: where the customer pays."""
 
     payment_page: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The gateway did not take the payment, and no money moves."""
+    """The gateway refused the payment, and no money moves."""
 
     code: str
     message: str
@@ -131,7 +131,7 @@ class GatewayClient:
         self._session = ClientSession(
             headers=headers,
             timeout=ClientTimeout(total=self._settings.timeout_s),
-            json_serialize=lambda body: json.dumps(body, default=_plain_number),
+            json_serialize=lambda body: json.dumps(body, default=_json_number),
         )
         return self
 
@@ -142,23 +142,23 @@ class GatewayClient:
 
     async def pay(self, order: Order, transaction: Transaction) -> Accepted | Refused:
         """Send the payment of an order. Raises `Unanswered`."""
-        common = {**self._common(order, transaction), "trans_type": "CTM"}
+        common = {**self._common_fields(order, transaction), "trans_type": "CTM"}
         if transaction.operation is Operation.CARD:
             body = {**common, **self._card_fields(order)}
         else:
             body = {**common, **_wallet_fields(order.customer)}
-        return _outcome(*await self._post("/make_payment", body))
+        return _parse_outcome(*await self._post("/make_payment", body))
 
     async def deliver(
         self, order: Order, transaction: Transaction, delivery: Delivery
     ) -> Accepted | Refused:
         """Send airtime or pay a bill. Raises `Unanswered`."""
-        common = {**self._common(order, transaction), "nw": delivery.nw}
+        common = {**self._common_fields(order, transaction), "nw": delivery.nw}
         if transaction.operation is Operation.AIRTIME:
             body = {**common, "trans_type": "ATP", "customer_number": delivery.account}
-            return _outcome(*await self._post("/send_airtime", body))
+            return _parse_outcome(*await self._post("/send_airtime", body))
         body = {**common, "trans_type": "BLP", "account_number": delivery.account}
-        return _outcome(*await self._post("/pay_bill", body))
+        return _parse_outcome(*await self._post("/pay_bill", body))
 
     async def status(self, transaction_id: str) -> StatusFound | NoSuchTransaction:
         """Ask for the status of a transaction. Raises `Unanswered`."""
@@ -176,7 +176,7 @@ class GatewayClient:
         return StatusFound(Status(record["status"]), str(record.get("status_desc", "")))
 
     async def send_sms(self, phone: str, text: str) -> Refused | None:
-        """Send an SMS. None where the gateway took it. Raises `Unanswered`."""
+        """Send an SMS; return None if the gateway accepted it. Raises `Unanswered`."""
         body = {
             "service_id": self._settings.service_id,
             "customer_number": "233" + phone.removeprefix("0"),
@@ -187,7 +187,7 @@ class GatewayClient:
         code = answer["response_code"]
         return None if code == "370" else Refused(code, str(answer.get("response_message", "")))
 
-    def _common(self, order: Order, transaction: Transaction) -> dict[str, Any]:
+    def _common_fields(self, order: Order, transaction: Transaction) -> dict[str, Any]:
         return {
             "service_id": self._settings.service_id,
             "reference": f"Order {order.number}",
@@ -213,13 +213,12 @@ class GatewayClient:
 
         Raises `Unanswered` for a connection that fails, a server error, and an unreadable body.
         """
-        for pause in _PAUSES_S:
+        for delay in _RETRY_DELAYS_S:
             status, answer, retry_after = await self._post_once(path, body)
             if status != 429:
-                break
-            await self._clock.sleep(min(retry_after or pause, _LONGEST_PAUSE_S))
-        else:
-            status, answer, _ = await self._post_once(path, body)
+                return status, answer
+            await self._clock.sleep(min(retry_after or delay, _LONGEST_DELAY_S))
+        status, answer, _ = await self._post_once(path, body)
         return status, answer
 
     async def _post_once(
@@ -237,10 +236,10 @@ class GatewayClient:
             raise Unanswered(f"HTTP {response.status}")
         retry_after = response.headers.get("Retry-After", "")
         seconds = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
-        return response.status, _readable(raw), seconds
+        return response.status, _parse_answer(raw), seconds
 
 
-def _readable(raw: bytes) -> dict[str, Any]:
+def _parse_answer(raw: bytes) -> dict[str, Any]:
     try:
         answer = json.loads(raw)
     except (ValueError, RecursionError):
@@ -250,13 +249,13 @@ def _readable(raw: bytes) -> dict[str, Any]:
     return answer
 
 
-def _outcome(http_status: int, answer: Mapping[str, Any]) -> Accepted | Refused:
-    """What the answer to a payment means. Raises `Unanswered` where it leaves this open."""
+def _parse_outcome(http_status: int, answer: Mapping[str, Any]) -> Accepted | Refused:
+    """The meaning of the answer to a payment. Raises `Unanswered` if the outcome is not known."""
     code = answer["response_code"]
     if (http_status, code) == (202, "202"):
         return Accepted()
     page = answer.get("redirect_url")
-    if (http_status, code) == (200, "000") and isinstance(page, str) and _is_page(page):
+    if (http_status, code) == (200, "000") and isinstance(page, str) and _is_web_address(page):
         return Accepted(page)
     if code in _REFUSALS:
         return Refused(code, str(answer.get("response_message", "")))
@@ -264,7 +263,7 @@ def _outcome(http_status: int, answer: Mapping[str, Any]) -> Accepted | Refused:
     raise Unanswered(f"HTTP {http_status}, code {code}")
 
 
-def _is_page(address: str) -> bool:
+def _is_web_address(address: str) -> bool:
     try:
         url = URL(address)
     except ValueError:
@@ -281,7 +280,7 @@ def _wallet_fields(customer: Customer) -> dict[str, Any]:
     }
 
 
-def _plain_number(value: object) -> float:
+def _json_number(value: object) -> float:
     if isinstance(value, Decimal):
         return float(value)  # amounts have two decimals, which a float writes back as they were
     raise TypeError(type(value).__name__)
@@ -289,7 +288,7 @@ def _plain_number(value: object) -> float:
 
 SIGNATURE_HEADER: Final = "X-Service-Signature"
 
-_EVENTS: Final = {
+_STATUS_OF_EVENT: Final = {
     "payment_success": Status.SUCCESSFUL,
     "payment_failure": Status.FAILED,
     "payment_pending": Status.PENDING,
@@ -303,7 +302,7 @@ class UnreadableCallback(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a callback says about a transaction."""
+    """The content of a callback."""
 
     transaction_id: str
     status: Status
@@ -322,23 +321,23 @@ def is_genuine(raw_body: bytes, signature: str | None, secret_key: str) -> bool:
 
 def read_event(raw_body: bytes) -> Event:
     """The event in the body of a callback. Raises `UnreadableCallback`."""
-    body = _parse(raw_body)
-    kind = _text(body, "event_type")
-    status = _EVENTS.get(kind)
+    body = _parse_object(raw_body)
+    kind = _required_text(body, "event_type")
+    status = _STATUS_OF_EVENT.get(kind)
     if status is None:
-        raise UnreadableCallback("event_type is not one of " + ", ".join(_EVENTS))
-    if _text(body, "status") != status:
+        raise UnreadableCallback("event_type is not one of " + ", ".join(_STATUS_OF_EVENT))
+    if _required_text(body, "status") != status:
         raise UnreadableCallback(f"status must be {status} where event_type is {kind}")
     return Event(
-        transaction_id=_text(body, "transaction_id"),
+        transaction_id=_required_text(body, "transaction_id"),
         status=status,
-        detail=_text(body, "status_desc"),
+        detail=_required_text(body, "status_desc"),
         amount=_amount(body),
-        currency=_text(body, "currency_code"),
+        currency=_required_text(body, "currency_code"),
     )
 
 
-def _parse(raw_body: bytes) -> dict[str, Any]:
+def _parse_object(raw_body: bytes) -> dict[str, Any]:
     try:
         body = json.loads(raw_body, parse_float=Decimal, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
@@ -352,7 +351,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-def _text(body: dict[str, Any], name: str) -> str:
+def _required_text(body: dict[str, Any], name: str) -> str:
     value = body.get(name)
     if not isinstance(value, str) or not value:
         raise UnreadableCallback(f"{name} must be a text that is not empty")

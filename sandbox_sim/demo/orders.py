@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 # In memory; a real shop keeps its orders in its database.
 _MAX_ORDERS: Final = 1000
-_MAX_STRAYS: Final = 50
+_MAX_UNMATCHED: Final = 50
 
 
 class OrderState(StrEnum):
@@ -44,7 +44,7 @@ _STATE_OF_STATUS: Final = {
 
 
 class Source(StrEnum):
-    """How the shop learned a status."""
+    """The source of a status."""
 
     CALLBACK = "callback"
     STATUS_QUERY = "status_query"
@@ -61,12 +61,12 @@ class Operation(StrEnum):
 
     @property
     def is_delivery(self) -> bool:
-        """Whether the shop pays, and not the customer: what was bought is airtime or a bill."""
+        """Whether the shop pays and not the customer: for airtime or a bill that was bought."""
         return self in {Operation.AIRTIME, Operation.BILL}
 
 
 class Effect(StrEnum):
-    """What a status did to its order."""
+    """The effect of a status on its order."""
 
     APPLIED = "applied"
     REPEATED = "repeated"
@@ -75,7 +75,7 @@ class Effect(StrEnum):
 
 
 class Customer(NamedTuple):
-    """Who buys.
+    """A customer.
 
     phone: in local form, ten digits; it pays by mobile money and gets the SMS. nw: its network.
     """
@@ -109,7 +109,7 @@ class Transaction:
     """One payment of an order, or the delivery of airtime or of the payment of a bill.
 
     sent_at: when the request was answered or given up. accepted: the gateway has answered that it
-    took the request. ask_at: when the shop asks for the status next; None: never, or not before
+    took the request. query_at: when the shop queries the status next; None: never, or not before
     the request has ended. payment_page: where the customer pays by card.
     """
 
@@ -122,13 +122,13 @@ class Transaction:
     accepted: bool = False
     reason: str = ""
     payment_page: str = ""
-    ask_at: datetime | None = None
-    questions: int = 0
+    query_at: datetime | None = None
+    queries: int = 0
 
 
 @dataclass(slots=True)
 class Order:
-    """What a customer buys.
+    """An order of a customer.
 
     key: the secret part of its address. version: grows with each change, so that a page knows
     whether to load itself again. needs_attention: the staff have to decide something.
@@ -157,13 +157,13 @@ class Order:
         return paid_by[-1] if paid_by else None
 
     @property
-    def delivered_by(self) -> Transaction | None:
+    def delivery_transaction(self) -> Transaction | None:
         """The transaction that delivers airtime or pays the bill, once it has begun."""
         return next((each for each in self.transactions if each.operation.is_delivery), None)
 
     @property
     def can_pay_again(self) -> bool:
-        """Whether the customer may try once more: the last payment is known to have failed."""
+        """Whether the customer may pay again: the last payment is known to have failed."""
         return self.state in {OrderState.FAILED, OrderState.CANCELLED} and not self.needs_attention
 
     @property
@@ -181,7 +181,7 @@ class Order:
         self.needs_attention = True
         self.note(at, kind, **facts)
 
-    def begin(self, transaction: Transaction) -> None:
+    def add_transaction(self, transaction: Transaction) -> None:
         """Add a transaction before its request is sent, so that no callback can come too early."""
         self.transactions.append(transaction)
         if not transaction.operation.is_delivery:
@@ -200,37 +200,36 @@ class Order:
         if transaction.status is not Status.PENDING:
             if status in {transaction.status, Status.PENDING}:  # pending is older news
                 return Effect.REPEATED
-            self._contradict(transaction, status, now, facts)
+            self._flag_contradiction(transaction, status, now, facts)
             return Effect.CONTRADICTED
         if status is Status.PENDING:
             return Effect.STILL_PENDING
         transaction.status = status
-        transaction.ask_at = None
+        transaction.query_at = None
         transaction.reason = detail
         if transaction.operation.is_delivery:
-            self._delivered(status, now, facts)
+            self._apply_delivery(status, now, facts)
         else:
             self.state = _STATE_OF_STATUS[status]
             self.note(now, f"moved_{self.state}", **facts)
         return Effect.APPLIED
 
-    def _delivered(self, status: Status, now: datetime, facts: Mapping[str, str]) -> None:
+    def _apply_delivery(self, status: Status, now: datetime, facts: Mapping[str, str]) -> None:
         if status is Status.SUCCESSFUL:
             self.note(now, "delivered", **facts)
         else:
             self.flag(now, "not_delivered", **facts)
 
-    def _contradict(
+    def _flag_contradiction(
         self, transaction: Transaction, status: Status, now: datetime, facts: Mapping[str, str]
     ) -> None:
-        before = transaction.status
-        last = self.notes[-1] if self.notes else None
-        told = {**facts, "status": status, "before": before}
-        if last is None or (last.kind, last.facts) != ("contradicted", told):
-            self.flag(now, "contradicted", **told)
+        facts = {**facts, "status": status, "before": transaction.status}
+        last = self.notes[-1]
+        if (last.kind, last.facts) != ("contradicted", facts):
+            self.flag(now, "contradicted", **facts)
 
 
-class Stray(NamedTuple):
+class UnmatchedCallback(NamedTuple):
     """A genuine callback about a transaction that no order has."""
 
     at: datetime
@@ -250,7 +249,7 @@ class OrderBook:
         self._by_purchase: dict[str, Order] = {}
         self._by_transaction: dict[str, tuple[Order, Transaction]] = {}
         self._next_number = 1001
-        self.strays: list[Stray] = []
+        self.unmatched: list[UnmatchedCallback] = []
 
     def __iter__(self) -> Iterator[Order]:
         """All orders, oldest first."""
@@ -262,36 +261,36 @@ class OrderBook:
         return self._next_number - 1
 
     def add(self, order: Order, purchase: str) -> None:
-        """Keep an order."""
+        """Add an order."""
         self._by_key[order.key] = order
         self._by_purchase[purchase] = order
         while len(self._by_key) > _MAX_ORDERS:
-            self._drop(next(iter(self._by_key.values())))
+            self._remove(next(iter(self._by_key.values())))
 
-    def begin(self, order: Order, transaction: Transaction) -> None:
+    def add_transaction(self, order: Order, transaction: Transaction) -> None:
         """Add a transaction to an order."""
-        order.begin(transaction)
+        order.add_transaction(transaction)
         self._by_transaction[transaction.transaction_id] = order, transaction
 
-    def of_key(self, key: str) -> Order | None:
+    def find_by_key(self, key: str) -> Order | None:
         """The order with this key."""
         return self._by_key.get(key)
 
-    def of_purchase(self, purchase: str) -> Order | None:
+    def find_by_purchase(self, purchase: str) -> Order | None:
         """The order of this use of the checkout form."""
         return self._by_purchase.get(purchase)
 
-    def of_transaction(self, transaction_id: str) -> tuple[Order, Transaction] | None:
+    def find_by_transaction(self, transaction_id: str) -> tuple[Order, Transaction] | None:
         """The order with this transaction, and the transaction."""
         return self._by_transaction.get(transaction_id)
 
-    def keep_stray(self, stray: Stray) -> None:
-        """Keep a callback without an order for the staff; the same one again changes nothing."""
-        same = (stray.transaction_id, stray.status)
-        if all((each.transaction_id, each.status) != same for each in self.strays):
-            self.strays = [*self.strays, stray][-_MAX_STRAYS:]
+    def add_unmatched(self, callback: UnmatchedCallback) -> None:
+        """Save a callback without an order for the staff; a repeated one changes nothing."""
+        same = (callback.transaction_id, callback.status)
+        if all((each.transaction_id, each.status) != same for each in self.unmatched):
+            self.unmatched = [*self.unmatched, callback][-_MAX_UNMATCHED:]
 
-    def _drop(self, order: Order) -> None:
+    def _remove(self, order: Order) -> None:
         del self._by_key[order.key]
         purchases = [name for name, each in self._by_purchase.items() if each is order]
         for purchase in purchases:

@@ -28,15 +28,15 @@ from sandbox_sim.demo.gateway_client import (
 from sandbox_sim.demo.orders import Customer, Delivery, Operation, Order, OrderBook
 from sandbox_sim.demo.texts import ENGLISH
 
-_LONGEST_NAME: Final = 60
-_MOST: Final = Decimal(20_000)
+_MAX_NAME_LENGTH: Final = 60
+_MAX_AMOUNT: Final = Decimal(20_000)
 _PURCHASE: Final = re.compile(r"[\w-]{22}", re.ASCII)
 _ACCOUNT: Final = re.compile(r"[0-9]{6,20}", re.ASCII)
 _AMOUNT: Final = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,2})?", re.ASCII)
 
 
 class Product(StrEnum):
-    """What a checkout form is about, besides goods."""
+    """The products besides goods."""
 
     AIRTIME = "airtime"
     BILL = "bill"
@@ -44,20 +44,20 @@ class Product(StrEnum):
 
 @dataclass(slots=True)
 class CheckoutForm:
-    """A form as it was sent. errors: the text for each field that is wrong."""
+    """A form that was sent. errors: the text for each field that is wrong."""
 
     values: Mapping[str, str]
     errors: dict[str, str] = field(default_factory=dict)
 
     def purchase_of(self, product: Good | Product) -> Purchase | None:
-        """What is bought; None where a field is wrong."""
+        """What is bought; None if a field is wrong."""
         if isinstance(product, Good):
             what, total = self._goods(product)
             delivery = None
         else:
             total = self._amount()
             delivery = self._airtime() if product is Product.AIRTIME else self._bill()
-            what = self._delivery_in_words(delivery)
+            what = self._describe_delivery(delivery)
         customer = self._customer()
         pay_by = self._choice("pay_by", (Operation.MOBILE_MONEY, Operation.CARD))
         if self.errors:
@@ -77,9 +77,9 @@ class CheckoutForm:
         return f"{quantity} × {ENGLISH.goods[good.kind]}", good.price * int(quantity or 0)
 
     def _customer(self) -> Customer:
-        name = self._value("name")
-        if not name or len(name) > _LONGEST_NAME:
-            self._wrong("name")
+        name = self._cleaned("name")
+        if not name or len(name) > _MAX_NAME_LENGTH:
+            self._add_error("name")
         return Customer(name, self._phone("phone", "phone"), self._choice("nw", tuple(NETWORKS)))
 
     def _airtime(self) -> Delivery:
@@ -87,39 +87,39 @@ class CheckoutForm:
         return Delivery(Operation.AIRTIME, network, self._phone("airtime_phone", "airtime_phone"))
 
     def _bill(self) -> Delivery:
-        account = self._value("account").replace(" ", "")
+        account = self._cleaned("account").replace(" ", "")
         if not _ACCOUNT.fullmatch(account):
-            self._wrong("account")
+            self._add_error("account")
         return Delivery(Operation.BILL, self._choice("biller", tuple(BILLERS)), account)
 
-    def _delivery_in_words(self, delivery: Delivery) -> str:
+    def _describe_delivery(self, delivery: Delivery) -> str:
         names = {**ENGLISH.networks, **ENGLISH.billers}
         return f"{names.get(delivery.nw, '')}, {delivery.account}"
 
     def _amount(self) -> Decimal:
-        text = self._value("amount")
+        text = self._cleaned("amount")
         amount = Decimal(text) if _AMOUNT.fullmatch(text) else Decimal(0)
-        if not 1 <= amount <= _MOST:
-            self._wrong("amount")
+        if not 1 <= amount <= _MAX_AMOUNT:
+            self._add_error("amount")
         return amount
 
     def _phone(self, name: str, error: str) -> str:
-        phone = local_number(self._value(name))
+        phone = local_number(self._cleaned(name))
         if phone is None:
-            self._wrong(name, error)
+            self._add_error(name, error)
         return phone or ""
 
     def _choice(self, name: str, allowed: tuple[str, ...]) -> str:
-        value = self._value(name)
+        value = self._cleaned(name)
         if value not in allowed:
-            self._wrong(name, "network" if name.endswith("nw") else name)
+            self._add_error(name, "network" if name.endswith("nw") else name)
             return ""
         return value
 
-    def _value(self, name: str) -> str:
+    def _cleaned(self, name: str) -> str:
         return " ".join(self.values.get(name, "").split())
 
-    def _wrong(self, name: str, error: str = "") -> None:
+    def _add_error(self, name: str, error: str = "") -> None:
         self.errors[name] = ENGLISH.errors[error or name]
 
 
@@ -135,8 +135,8 @@ def local_number(text: str) -> str | None:
 
 log = logging.getLogger("sandbox_sim.demo")
 
-# What the office shows; older orders stay at their addresses.
-_OFFICE_ORDERS: Final = 100
+# The orders that the office shows; older ones stay at their addresses.
+_MAX_OFFICE_ORDERS: Final = 100
 
 
 @dataclass(eq=False, repr=False)
@@ -180,12 +180,12 @@ class Pages:
         product = self._product(request)
         values = {"quantity": "1", "amount": "10", "pay_by": Operation.MOBILE_MONEY.value}
         values |= _account_of(request.query.get("biller", "ECG"))
-        first = "1" if self.settings.asks_on_handset else ""
+        first = "1" if self.settings.approval_on_handset else ""
         values |= self._shopper(request.query.get("shopper", first))
         return self._form(request, product, values, {})
 
     async def buy(self, request: web.Request) -> web.Response:
-        """Take the form. The customer goes on to the payment page, or to the order."""
+        """Handle the form, and redirect to the payment page or to the order."""
         product = self._product(request)
         sent = await request.post()
         values = {name: value for name, value in sent.items() if isinstance(value, str)}
@@ -206,13 +206,13 @@ class Pages:
         return web.json_response({"version": order.version, "waiting": order.is_waiting})
 
     async def check(self, request: web.Request) -> web.Response:
-        """Ask for the status because the customer wants to know, or is at the `landing_page`.
+        """Query the status because the customer asks for it or has returned to the `landing_page`.
 
-        That the customer came back from the payment page does not mean paid.
+        That the customer returned does not mean that the order is paid.
         """
         order = self._order(request)
         for transaction in list(order.transactions):
-            await self.checkout.ask(order, transaction)
+            await self.checkout.query_status(order, transaction)
         return _redirect(f"/orders/{order.key}")
 
     async def pay_again(self, request: web.Request) -> web.Response:
@@ -223,14 +223,16 @@ class Pages:
 
     async def office(self, request: web.Request) -> web.Response:
         """The newest orders, and the callbacks without an order."""
-        orders = list(self.book)[: -_OFFICE_ORDERS - 1 : -1]
-        return _page(request, "office.html", orders=orders, strays=self.book.strays, here="office")
+        orders = list(self.book)[: -_MAX_OFFICE_ORDERS - 1 : -1]
+        return _page(
+            request, "office.html", orders=orders, unmatched=self.book.unmatched, here="office"
+        )
 
     async def callback(self, request: web.Request) -> web.Response:
-        """Take a callback: acknowledge with 200 only what is genuine and could be read.
+        """Receive a callback; acknowledge it with 200 only if it is genuine and readable.
 
-        401: the signature is missing or wrong. 400: the body cannot be read. What is acknowledged
-        is kept: in its order, or among the callbacks without an order.
+        401: the signature is missing or wrong. 400: the body cannot be read. An acknowledged
+        callback is saved: in its order, or among the callbacks without an order.
         """
         raw = await request.read()
         signature = request.headers.get(SIGNATURE_HEADER)
@@ -242,7 +244,7 @@ class Pages:
         except UnreadableCallback as error:
             log.warning("a callback could not be read: %s", error)
             return web.json_response({"error": str(error)}, status=400)
-        effect = self.checkout.take_event(event)
+        effect = self.checkout.apply_event(event)
         return web.json_response({"result": effect or "no such order"})
 
     def _form(
@@ -284,7 +286,7 @@ class Pages:
         return {**own, "airtime_phone": shopper.phone, "airtime_nw": shopper.nw}
 
     def _order(self, request: web.Request) -> Order:
-        order = self.book.of_key(request.match_info["key"])
+        order = self.book.find_by_key(request.match_info["key"])
         if order is None:
             raise web.HTTPNotFound
         return order
@@ -292,13 +294,13 @@ class Pages:
     @staticmethod
     def _next_page(order: Order) -> str:
         payment = order.payment
-        if payment is not None and payment.payment_page and payment.ask_at is not None:
+        if payment is not None and payment.payment_page and payment.query_at is not None:
             return payment.payment_page
         return f"/orders/{order.key}"
 
 
 def context(settings: ShopSettings) -> dict[str, Any]:
-    """What every template can name."""
+    """The names that every template has."""
 
     def handset(phone: str) -> str:
         return f"{settings.dashboard}handset/{phone}?alone"
@@ -314,8 +316,8 @@ def context(settings: ShopSettings) -> dict[str, Any]:
 
 
 def _account_of(biller: str) -> dict[str, str]:
-    known = biller if biller in BILLERS else "ECG"
-    return {"biller": known, "account": BILLERS[known]}
+    code = biller if biller in BILLERS else "ECG"
+    return {"biller": code, "account": BILLERS[code]}
 
 
 def _page(request: web.Request, template: str, status: int = 200, **names: Any) -> web.Response:

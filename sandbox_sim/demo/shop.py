@@ -1,4 +1,4 @@
-"""Puts the shop together, and asks about payments of which no callback came."""
+"""Builds the shop, and queries the status of payments that have no callback."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from aiohttp.typedefs import Handler
 from jinja2 import FileSystemLoader, StrictUndefined
 
 from sandbox_sim.demo.catalogue import make_catalogue
-from sandbox_sim.demo.checkout import Background, Checkout, Notices
+from sandbox_sim.demo.checkout import Background, Checkout, SmsNotifier
 from sandbox_sim.demo.clock_and_ids import Clock, SystemClock
 from sandbox_sim.demo.gateway_client import CALLBACK_PATH, GatewayClient, ShopSettings
 from sandbox_sim.demo.orders import OrderBook
@@ -27,31 +27,31 @@ log = logging.getLogger("sandbox_sim.demo")
 
 
 @dataclass(eq=False, repr=False)
-class FollowUp:
-    """The loop around `ask_due`."""
+class StatusPoller:
+    """Queries the status of transactions when it is due, in a loop."""
 
     book: OrderBook
     checkout: Checkout
     clock: Clock
-    pause_s: float = 1.0
+    interval_s: float = 1.0
 
     def __post_init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
 
-    async def ask_due(self, now: datetime) -> int:
-        """Ask about every transaction whose time has come. Returns how many there were."""
+    async def query_due(self, now: datetime) -> int:
+        """Query the status of every transaction whose `query_at` has passed. Returns how many."""
         due = [
             (order, transaction)
             for order in self.book
             for transaction in order.transactions
-            if transaction.ask_at is not None and transaction.ask_at <= now
+            if transaction.query_at is not None and transaction.query_at <= now
         ]
         for order, transaction in due:
-            await self.checkout.ask(order, transaction)
+            await self.checkout.query_status(order, transaction)
         return len(due)
 
     def start(self) -> None:
-        """Look every `pause_s`, a second by default, whether there is something to ask."""
+        """Start the loop, which calls `query_due` every `interval_s`."""
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
@@ -63,14 +63,14 @@ class FollowUp:
 
     async def _run(self) -> None:
         while True:
-            await self.clock.sleep(self.pause_s)
+            await self.clock.sleep(self.interval_s)
             try:
-                await self.ask_due(self.clock.now())
+                await self.query_due(self.clock.now())
             except Exception:  # an internal error in one order must not end the loop
                 log.exception("the status queries of the shop failed")
 
 
-_HERE: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent
 
 # A form and a callback have less; a larger body gets HTTP 413.
 _MAX_BODY_BYTES: Final = 64 * 1024
@@ -87,11 +87,11 @@ class Shop:
         self.catalogue = make_catalogue(settings.seed, magic_numbers=settings.magic_numbers)
         self.background = Background()
         self._gateway = GatewayClient(settings, clock)
-        notices = Notices(self._gateway, clock)
+        sms_notifier = SmsNotifier(self._gateway, clock)
         self.checkout = Checkout(
-            settings, self.book, self._gateway, notices, self.background, clock
+            settings, self.book, self._gateway, sms_notifier, self.background, clock
         )
-        self.follow_up = FollowUp(self.book, self.checkout, clock, settings.look_every_s)
+        self.status_poller = StatusPoller(self.book, self.checkout, clock, settings.poll_interval_s)
         self._headers = _security_headers(settings)
         self.app = self._application(settings)
 
@@ -99,7 +99,7 @@ class Shop:
         app = web.Application(client_max_size=_MAX_BODY_BYTES, middlewares=[self._guard])
         environment = aiohttp_jinja2.setup(
             app,
-            loader=FileSystemLoader(_HERE / "templates"),
+            loader=FileSystemLoader(_FOLDER / "templates"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -108,16 +108,16 @@ class Shop:
         environment.globals.update(context(settings))
         pages = Pages(settings, self.catalogue, self.book, self.checkout)
         app.add_routes(pages.routes())
-        app.router.add_static("/static/", _HERE / "static")
+        app.router.add_static("/static/", _FOLDER / "static")
         app.on_response_prepare.append(self._add_headers)
         app.cleanup_ctx.append(self._run)
         return app
 
     async def _run(self, _app: web.Application) -> AsyncIterator[None]:
         async with self._gateway:
-            self.follow_up.start()
+            self.status_poller.start()
             yield
-            await self.follow_up.stop()
+            await self.status_poller.stop()
             await self.background.close()
 
     async def _add_headers(self, _request: web.Request, response: web.StreamResponse) -> None:
@@ -169,7 +169,7 @@ def _security_headers(settings: ShopSettings) -> dict[str, str]:
 
 
 def _is_foreign(request: web.Request) -> bool:
-    """Whether another site has sent this form.
+    """Whether another site sent this form.
 
     Callbacks come from a server, which sends no such headers, and have a signature instead.
     """

@@ -12,7 +12,7 @@ from sandbox_sim.settings.schema import Settings
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Transaction
 from sandbox_sim.testing.server import Server
-from sandbox_sim.testing.service_gateway import ServiceGateway, refuse_wait, send, service_ids
+from sandbox_sim.testing.service_gateway import ServiceGateway, check_timeout, send, service_ids
 from sandbox_sim.testing.view import View
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class SandboxGateway(ServiceGateway):
         its port also accepts the requests for the services of these credentials, and this gateway
         answers them.
         """
-        chosen = {"store": "memory:", "port": 0, "quiet": True, **settings}
-        self.settings = checked or settings_from(chosen, "a keyword")
+        values = {"store": "memory:", "port": 0, "quiet": True, **settings}
+        self.settings = checked or settings_from(values, "a keyword")
         credentials = self.settings.credentials[0]
         auth = (credentials.client_key, credentials.secret_key.get_secret_value())
         super().__init__(auth, service_ids(credentials.service_ids))
@@ -60,7 +60,7 @@ class SandboxGateway(ServiceGateway):
         if self.is_running:
             raise RuntimeError("the gateway is already running")
         self._running = Server(self.settings, self._front)
-        self._begun = self._server.gateway.clock.state
+        self._first_clock_state = self._server.gateway.clock.state
         return self
 
     def __exit__(
@@ -105,7 +105,7 @@ class SandboxGateway(ServiceGateway):
 
     def inbox(self, name: str = "callbacks") -> Records[Delivery]:
         """The deliveries to `inbox_url(name)`, oldest first."""
-        return self._server.run(self._view.inbox(self._inbox(name)))
+        return self._server.run(self._view.inbox(self._inbox_name(name)))
 
     def advance(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0) -> Sequence[Job]:
         """Move the clock forward and run the jobs that become due; return them when they are done.
@@ -136,7 +136,7 @@ class SandboxGateway(ServiceGateway):
         acknowledged the callback.
         """
         __tracebackhide__ = True
-        refuse_wait(timeout_s)
+        check_timeout(timeout_s)
         work = self._view.callback(timeout_s, wanted)
         return self._server.run(work, "await gateway.aio.wait_callback(…)")
 
@@ -154,17 +154,17 @@ class SandboxGateway(ServiceGateway):
     @property
     def callbacks(self) -> Records[Callback]:
         """All callbacks, acknowledged or not."""
-        return self._explained(self._server.run(self._view.callbacks()))
+        return self._with_requests(self._server.run(self._view.callbacks()))
 
     @property
     def transactions(self) -> Records[Transaction]:
         """All payments that status queries find."""
-        return self._explained(self._server.run(self._view.transactions()))
+        return self._with_requests(self._server.run(self._view.transactions()))
 
     @property
     def sms(self) -> Messages:
         """All SMS."""
-        return self._explained(self._server.run(self._view.sms()))
+        return self._with_requests(self._server.run(self._view.sms()))
 
     @property
     def requests(self) -> Records[Request]:
@@ -225,12 +225,12 @@ class SandboxGateway(ServiceGateway):
 
     def reset(self) -> None:
         """Delete the state and the inboxes of this service, and set the clock back."""
-        self._server.run(self._view.forget(self._inboxes, self._begun))
+        self._server.run(self._view.reset_service(self._inboxes, self._first_clock_state))
         self._inboxes = set()
 
     def renew(self) -> None:
         """Delete the state of all services, set the clock back, and take another `service_id`."""
-        self._server.run(self._view.forget_everything(self._begun))
+        self._server.run(self._view.reset_all(self._first_clock_state))
         self._inboxes = set()
         self.service_id = next(self._service_ids)
 
@@ -267,20 +267,20 @@ class Awaitables:
         __tracebackhide__ = True
         server, _ = self._parts()
         by = _duration(seconds, minutes, hours)
-        return await server.awaited(server.gateway.clock_control.advance(by))
+        return await server.run_async(server.gateway.clock_control.advance(by))
 
     async def retry_callbacks(self, any_id: str | None = None) -> Sequence[Callback]:
         """`SandboxGateway.retry_callbacks`."""
         __tracebackhide__ = True
         server, view = self._parts()
-        return await server.awaited(view.retry_callbacks(any_id))
+        return await server.run_async(view.retry_callbacks(any_id))
 
     async def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
         """`SandboxGateway.wait_callback`."""
         __tracebackhide__ = True
-        refuse_wait(timeout_s)
+        check_timeout(timeout_s)
         server, view = self._parts()
-        return await server.awaited(view.callback(timeout_s, wanted))
+        return await server.run_async(view.callback(timeout_s, wanted))
 
 
 def _duration(seconds: float, minutes: float, hours: float) -> timedelta:

@@ -20,13 +20,13 @@ from sandbox_sim.records.transactions import Status, StatusChange
 from sandbox_sim.values.json_text import compact, parse_json
 
 
-def _fields_of_view(view: Mapping[str, Any], kind: type, **others: object) -> dict[str, Any]:
+def _arguments(view: Mapping[str, Any], kind: type, **others: object) -> dict[str, Any]:
     """The arguments for a record of this kind: fields of the view, and `others`."""
     shared = (each for each in fields(kind) if each.name not in others)
-    return {**others, **{each.name: _moment(view[each.name], each.type) for each in shared}}
+    return {**others, **{each.name: _parse_time(view[each.name], each.type) for each in shared}}
 
 
-def _moment(value: Any, kind: object) -> Any:
+def _parse_time(value: Any, kind: object) -> Any:
     is_time = kind is datetime or kind == datetime | None
     return datetime.fromisoformat(value) if is_time and value is not None else value
 
@@ -62,17 +62,17 @@ class Callback:
     attempts: tuple[DeliveryAttempt, ...]
 
     @classmethod
-    def of(cls, found: callbacks.CallbackRecord) -> Self:
+    def from_record(cls, found: callbacks.CallbackRecord) -> Self:
         """From a callback of the store."""
-        view = cls.of_view(callbacks.shown(found))
+        view = cls.from_view(callbacks.shown(found))
         return replace(view, transaction_id=found.transaction_id, content=found.body.encode())
 
     @classmethod
-    def of_view(cls, view: Mapping[str, Any]) -> Self:
+    def from_view(cls, view: Mapping[str, Any]) -> Self:
         """From a callback of the control API."""
         signature = view["signature"]
         signed = {callbacks.SIGNATURE_HEADER: signature} if signature else {}
-        own = {
+        converted = {
             "content": compact(view["body"]).encode(),
             "headers": {"Content-Type": "application/json", **signed},
             "attempts": tuple(
@@ -80,13 +80,13 @@ class Callback:
                     **{
                         **each,
                         "at": datetime.fromisoformat(each["at"]),
-                        "next_attempt_at": _moment(each["next_attempt_at"], datetime),
+                        "next_attempt_at": _parse_time(each["next_attempt_at"], datetime),
                     }
                 )
                 for each in view["attempts"]
             ),
         }
-        return cls(**_fields_of_view(view, cls, **own))
+        return cls(**_arguments(view, cls, **converted))
 
     @property
     def body(self) -> dict[str, Any]:
@@ -130,14 +130,14 @@ class Delivery:
     signature: str
 
     @classmethod
-    def of(cls, found: InboxMessage) -> Self:
+    def from_record(cls, found: InboxMessage) -> Self:
         """From a message in an inbox."""
-        return cls.of_view(inbox.shown(found))
+        return cls.from_view(inbox.shown(found))
 
     @classmethod
-    def of_view(cls, view: Mapping[str, Any]) -> Self:
+    def from_view(cls, view: Mapping[str, Any]) -> Self:
         """From a delivery of the control API."""
-        return cls(**_fields_of_view(view, cls, body=parse_json(view["body"], view["body"])))
+        return cls(**_arguments(view, cls, body=parse_json(view["body"], view["body"])))
 
 
 @dataclass(frozen=True)
@@ -168,22 +168,21 @@ class Transaction:
     expires_at: datetime
 
     @classmethod
-    def of(cls, found: transactions.TransactionRecord) -> Self:
+    def from_record(cls, found: transactions.TransactionRecord) -> Self:
         """From a transaction of the store."""
-        view = cls.of_view(transactions.shown(found, found.initiated_at))
-        name, expires_at = found.transaction_id, found.expires_at
-        return replace(view, transaction_id=name, expires_at=expires_at)
+        view = cls.from_view(transactions.shown(found, found.initiated_at))
+        return replace(view, transaction_id=found.transaction_id, expires_at=found.expires_at)
 
     @classmethod
-    def of_view(cls, view: Mapping[str, Any]) -> Self:
+    def from_view(cls, view: Mapping[str, Any]) -> Self:
         """From a transaction of the control API."""
         changes = (
             StatusChange(Status(each["status"]), datetime.fromisoformat(each["at"]))
             for each in view["timeline"]
         )
         amount, party = Decimal(view["amount"]), view["party"]
-        own = {"amount": amount, "customer_number": party, "timeline": tuple(changes)}
-        return cls(**_fields_of_view(view, cls, **own))
+        converted = {"amount": amount, "customer_number": party, "timeline": tuple(changes)}
+        return cls(**_arguments(view, cls, **converted))
 
 
 @dataclass(frozen=True)
@@ -209,14 +208,14 @@ class Sms:
     sent_at: datetime | None
 
     @classmethod
-    def of(cls, found: messages.Message) -> Self:
+    def from_record(cls, found: messages.Message) -> Self:
         """From a message of the store."""
-        return cls.of_view(messages.shown(found))
+        return cls.from_view(messages.shown(found))
 
     @classmethod
-    def of_view(cls, view: Mapping[str, Any]) -> Self:
+    def from_view(cls, view: Mapping[str, Any]) -> Self:
         """From a message of the control API."""
-        return cls(**_fields_of_view(view, cls, to=view["customer_number"], text=view["message"]))
+        return cls(**_arguments(view, cls, to=view["customer_number"], text=view["message"]))
 
 
 @dataclass(frozen=True)
@@ -253,15 +252,15 @@ class Request:
     mode: str | None
 
     @classmethod
-    def of(cls, found: JournalEntry) -> Self:
+    def from_record(cls, found: JournalEntry) -> Self:
         """From an entry of the journal."""
-        return cls.of_view(journal.shown(found))
+        return cls.from_view(journal.shown(found))
 
     @classmethod
-    def of_view(cls, view: Mapping[str, Any]) -> Self:
+    def from_view(cls, view: Mapping[str, Any]) -> Self:
         """From a request of the control API."""
-        own = {"body": view["request"], "warnings": tuple(view["warnings"])}
-        return cls(**_fields_of_view(view, cls, **own))
+        converted = {"body": view["request"], "warnings": tuple(view["warnings"])}
+        return cls(**_arguments(view, cls, **converted))
 
     @property
     def code(self) -> str:

@@ -14,14 +14,14 @@ from urllib.parse import urlencode, urlsplit
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
-from sandbox_sim.testing.service_gateway import ServiceGateway, refuse_wait, send, service_ids
+from sandbox_sim.testing.service_gateway import ServiceGateway, check_timeout, send, service_ids
 from sandbox_sim.values.clients import SANDBOX_CLIENT
 
-VARIABLE: Final = "SANDBOX_SIM_URL"
+URL_VARIABLE: Final = "SANDBOX_SIM_URL"
 _CLOCK: Final = SystemClock()
 # Seconds of real time after which callbacks are read again; some are never acknowledged.
-_LOOK_AGAIN_S: Final = 0.2
-_PAGE: Final = 100
+_POLL_INTERVAL_S: Final = 0.2
+_PAGE_SIZE: Final = 100
 
 
 class RemoteGateway(ServiceGateway):
@@ -36,7 +36,7 @@ class RemoteGateway(ServiceGateway):
         self._url = url.rstrip("/")
         self._token = token
         self.aio = RemoteAwaitables(self)
-        self._check()
+        self._check_reachable()
 
     @classmethod
     def of_environment(cls) -> "RemoteGateway | None":
@@ -45,14 +45,14 @@ class RemoteGateway(ServiceGateway):
         Its credentials are in `SANDBOX_SIM_TOKEN`, `SANDBOX_SIM_CLIENT_KEY` and
         `SANDBOX_SIM_SECRET_KEY`.
         """
-        given = os.environ
-        if not given.get(VARIABLE):
+        environment = os.environ
+        if not environment.get(URL_VARIABLE):
             return None
         auth = (
-            given.get("SANDBOX_SIM_CLIENT_KEY", SANDBOX_CLIENT.client_key),
-            given.get("SANDBOX_SIM_SECRET_KEY", SANDBOX_CLIENT.secret_key),
+            environment.get("SANDBOX_SIM_CLIENT_KEY", SANDBOX_CLIENT.client_key),
+            environment.get("SANDBOX_SIM_SECRET_KEY", SANDBOX_CLIENT.secret_key),
         )
-        return cls(given[VARIABLE], auth, given.get("SANDBOX_SIM_TOKEN"))
+        return cls(environment[URL_VARIABLE], auth, environment.get("SANDBOX_SIM_TOKEN"))
 
     @property
     def url(self) -> str:
@@ -71,32 +71,32 @@ class RemoteGateway(ServiceGateway):
 
     def inbox(self, name: str = "callbacks") -> Records[Delivery]:
         """The deliveries to `inbox_url(name)`, oldest first."""
-        path = f"inbox/{self._inbox(name)}/messages"
-        return Records(Delivery, [*map(Delivery.of_view, self._views(path, "messages"))])
+        path = f"inbox/{self._inbox_name(name)}/messages"
+        return Records(Delivery, map(Delivery.from_view, self._records(path, "messages")))
 
     @property
     def callbacks(self) -> Records[Callback]:
         """All callbacks, acknowledged or not."""
-        return self._explained(
-            Records(Callback, [*map(Callback.of_view, self._own_views("callbacks"))])
+        return self._with_requests(
+            Records(Callback, map(Callback.from_view, self._own_records("callbacks")))
         )
 
     @property
     def transactions(self) -> Records[Transaction]:
         """All payments that status queries find."""
-        found = self._own_views("transactions")
-        kept = [Transaction.of_view(each) for each in found if not each["expired"]]
-        return self._explained(Records(Transaction, kept))
+        found = self._own_records("transactions")
+        findable = (Transaction.from_view(each) for each in found if not each["expired"])
+        return self._with_requests(Records(Transaction, findable))
 
     @property
     def sms(self) -> Messages:
         """All SMS."""
-        return self._explained(Messages(Sms, [*map(Sms.of_view, self._own_views("sms"))]))
+        return self._with_requests(Messages(Sms, map(Sms.from_view, self._own_records("sms"))))
 
     @property
     def requests(self) -> Records[Request]:
         """All requests of this service, each with its answer and the reason."""
-        return Records(Request, [*map(Request.of_view, self._own_views("requests"))])
+        return Records(Request, map(Request.from_view, self._own_records("requests")))
 
     def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
         """Return the newest callback with these fields, after an attempt at its receiver.
@@ -104,19 +104,20 @@ class RemoteGateway(ServiceGateway):
         Raises `AssertionError` after `timeout_s` of real time, which is at most 600 seconds.
         """
         __tracebackhide__ = True
-        refuse_wait(timeout_s)
+        check_timeout(timeout_s)
         Records(Callback, ()).where(**wanted)  # refuses wrong fields
-        until = _CLOCK.monotonic() + timeout_s
+        deadline = _CLOCK.monotonic() + timeout_s
         while True:
             callbacks = self.callbacks
-            called = [each for each in callbacks if each.attempts]
-            if fitting := Records(Callback, called).where(**wanted):
-                return fitting[-1]
-            left = until - _CLOCK.monotonic()
-            if left <= 0:
-                instead = callbacks.instead("a", wanted, so="so, unsent or unanswered")
-                raise AssertionError(f"waited {timeout_s:g} s: {instead}")
-            self._wait_delivered(1 + sum(each.state == "delivered" for each in callbacks), left)
+            attempted = [each for each in callbacks if each.attempts]
+            if matching := Records(Callback, attempted).where(**wanted):
+                return matching[-1]
+            remaining_s = deadline - _CLOCK.monotonic()
+            if remaining_s <= 0:
+                mismatch = callbacks.mismatch("a", wanted, matching_are="so, unsent or unanswered")
+                raise AssertionError(f"waited {timeout_s:g} s: {mismatch}")
+            delivered = sum(each.state == "delivered" for each in callbacks)
+            self._wait_delivered(1 + delivered, remaining_s)
 
     def retry_callbacks(self, any_id: str | None = None) -> Sequence[Callback]:
         """Make the next attempt at all retrying callbacks now, or at one.
@@ -128,12 +129,12 @@ class RemoteGateway(ServiceGateway):
         __tracebackhide__ = True
         if any_id is None:
             answer = self._control("callbacks/retry", {"service_id": self.service_id})
-            return [*map(Callback.of_view, answer["callbacks"])]
-        named = [each for each in self.callbacks if any_id in _ids(each)]
-        if len(named) != 1:
-            found = "there is no callback" if not named else f"{len(named)} callbacks have the id"
+            return [*map(Callback.from_view, answer["callbacks"])]
+        matching = [each for each in self.callbacks if any_id in _ids(each)]
+        if len(matching) != 1:
+            found = f"{len(matching)} callbacks have the id" if matching else "there is no callback"
             raise ValueError(f"{found} {any_id!r}")
-        return [Callback.of_view(self._control(f"callbacks/{named[0].id}/retry", None))]
+        return [Callback.from_view(self._control(f"callbacks/{matching[0].id}/retry", None))]
 
     def reset(self) -> None:
         """Delete the state and the inboxes of this service only."""
@@ -171,44 +172,44 @@ class RemoteGateway(ServiceGateway):
     def _refuse(self, why: str) -> NoReturn:
         __tracebackhide__ = True
         raise RuntimeError(
-            f"the gateway of this test runs at {self.url}: {why}. Unset {VARIABLE}, and the "
+            f"the gateway of this test runs at {self.url}: {why}. Unset {URL_VARIABLE}, and the "
             "fixture starts its own gateway, in which this is possible"
         )
 
-    def _check(self) -> None:
+    def _check_reachable(self) -> None:
         """Raise `ValueError` unless a gateway answers and accepts the token."""
-        hint = f"start one there with `sandbox-sim serve`, or unset {VARIABLE}"
+        hint = f"start one there with `sandbox-sim serve`, or unset {URL_VARIABLE}"
         if urlsplit(self.url).scheme not in {"http", "https"}:
-            raise ValueError(f"{VARIABLE} must be an address such as http://127.0.0.1:8233")
+            raise ValueError(f"{URL_VARIABLE} must be an address such as http://127.0.0.1:8233")
         try:
             name = self._control("version", None, "GET")["name"]
         except (OSError, HTTPException, LookupError, TypeError, ValueError) as error:
-            text = f"{VARIABLE}: no gateway answers at {self.url} ({error}); {hint}"
+            text = f"{URL_VARIABLE}: no gateway answers at {self.url} ({error}); {hint}"
             raise ValueError(text) from None
         if name != "sandbox_sim":
-            raise ValueError(f"{VARIABLE}: the server at {self.url} is not sandbox_sim; {hint}")
+            raise ValueError(f"{URL_VARIABLE}: the server at {self.url} is not sandbox_sim; {hint}")
         try:
             self._control("clock", None, "GET")
         except ValueError as error:
-            text = f"{VARIABLE}: {self.url} refuses the tests: {error}"
+            text = f"{URL_VARIABLE}: {self.url} refuses the tests: {error}"
             raise ValueError(f"{text}; set SANDBOX_SIM_TOKEN to its control token") from None
 
-    def _wait_delivered(self, count: int, left_s: float) -> None:
+    def _wait_delivered(self, count: int, remaining_s: float) -> None:
         """Return when this service has `count` delivered callbacks, or after a short time."""
         match = {"service_id": self.service_id, "state": "delivered"}
-        body = {"match": match, "count": count, "timeout_s": min(left_s, _LOOK_AGAIN_S)}
+        body = {"match": match, "count": count, "timeout_s": min(remaining_s, _POLL_INTERVAL_S)}
         try:
             self._control("callbacks/wait", body)
         except ValueError:  # HTTP 408: the time is over
             return
 
-    def _own_views(self, plural: str) -> list[dict[str, Any]]:
-        return self._views(plural, plural, service_id=self.service_id)
+    def _own_records(self, plural: str) -> list[dict[str, Any]]:
+        return self._records(plural, plural, service_id=self.service_id)
 
-    def _views(self, path: str, plural: str, **query: object) -> list[dict[str, Any]]:
+    def _records(self, path: str, plural: str, **query: object) -> list[dict[str, Any]]:
         """All records of a list of the control API, oldest first."""
         found: list[dict[str, Any]] = []
-        query["limit"] = _PAGE
+        query["limit"] = _PAGE_SIZE
         while True:
             page = self._control(f"{path}?{urlencode(query)}", None, "GET")
             found += page[plural]

@@ -35,7 +35,7 @@ BLOCKED_AFTER_S: Final = 1.0
 # 0, aiohttp would wait without a limit.
 _GRACE_S: Final = 0.05
 # Gateway time at the start.
-BEGINNING: Final = datetime(2026, 1, 1, 9, tzinfo=UTC)
+START_TIME: Final = datetime(2026, 1, 1, 9, tzinfo=UTC)
 # Without a handler, Python would write warnings to stderr.
 logging.getLogger("sandbox_sim").addHandler(logging.NullHandler())
 
@@ -49,19 +49,19 @@ class _Loop(asyncio.SelectorEventLoop):
 
 @dataclass(frozen=True, eq=False)
 class _FrontDispatcher(Dispatcher):
-    """Also answers for the gateways behind it: each has the requests with its service id."""
+    """Passes a request to the gateway behind it that has its service id."""
 
-    behind: dict[int, Dispatcher] = field(default_factory=dict, kw_only=True)
+    backends: dict[int, Dispatcher] = field(default_factory=dict, kw_only=True)
 
     async def handle(self, request: IncomingRequest, body: bytes | ReadBody) -> GatewayAnswer:
-        """Answer by the gateway of the service, by this one if there is none."""
-        if not self.behind:
+        """Answer as the gateway of the service; if there is none, as this gateway."""
+        if not self.backends:
             return await super().handle(request, body)
         try:
             raw = body if isinstance(body, bytes) else await read_body(request, body)
         except Exception as error:
             return await super().handle(request, _failing_with(error))
-        other = self.behind.get(_service_id(raw))
+        other = self.backends.get(_service_id(raw))
         return await (super().handle(request, raw) if other is None else other.handle(request, raw))
 
 
@@ -73,7 +73,7 @@ def _failing_with(error: Exception) -> ReadBody:
 
 
 def _service_id(raw: bytes) -> int:
-    """The service id in a body, also one in quotes, which its gateway refuses; 0 without one."""
+    """The service id in a body; 0 without one. One in quotes counts: its gateway refuses it."""
     try:
         return int(from_json(raw)["service_id"])
     except (ValueError, LookupError, TypeError, OverflowError):
@@ -91,11 +91,11 @@ class Server:
         self._settings = settings
         self._front = front
         self._started: Future[None] = Future()
-        self._thread = threading.Thread(target=self._live, name="sandbox_sim", daemon=True)
+        self._thread = threading.Thread(target=self._run_thread, name="sandbox_sim", daemon=True)
         self._thread.start()
         self._started.result()
 
-    def _live(self) -> None:
+    def _run_thread(self) -> None:
         try:
             if self._front is not None:
                 asyncio.run_coroutine_threadsafe(self._serve(), self._front.loop).result()
@@ -111,24 +111,24 @@ class Server:
         self.loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         runner = await self._start()
-        with self._behind_the_front():
+        with self._behind_front():
             self._started.set_result(None)
             await self._stop.wait()
         await self.gateway.deliveries.close(grace=0)
         await runner.cleanup()
 
     @contextmanager
-    def _behind_the_front(self) -> Iterator[None]:
-        """Let the front, if there is one, give this gateway the requests of its services."""
-        behind = {} if self._front is None else self._front.dispatcher.behind
+    def _behind_front(self) -> Iterator[None]:
+        """Let the front, if there is one, pass the requests for these services to this gateway."""
+        backends = {} if self._front is None else self._front.dispatcher.backends
         services = self._settings.credentials[0].service_ids
-        behind.update(dict.fromkeys(services, self.dispatcher))
+        backends.update(dict.fromkeys(services, self.dispatcher))
         yield
         for service_id in services:
-            del behind[service_id]
+            del backends[service_id]
 
     async def _start(self) -> GatewayRunner:
-        self.gateway: Gateway = build(self._settings, clock=SystemClock(frozen_at=BEGINNING))
+        self.gateway: Gateway = build(self._settings, clock=SystemClock(frozen_at=START_TIME))
         tls = tls_context(self._settings)
         app = self.gateway.app
         self.dispatcher = _FrontDispatcher(**vars(self.gateway.dispatcher))
@@ -148,20 +148,20 @@ class Server:
         self.loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 
-    def run(self, work: Coroutine[Any, Any, T], instead: str = "") -> T:
+    def run(self, work: Coroutine[Any, Any, T], async_call: str = "") -> T:
         """Run `work` on the event loop of the server and wait for its result.
 
-        instead: the call for coroutines, if `work` may wait for a receiver of callbacks.
+        async_call: the call for coroutines, if `work` may wait for a receiver of callbacks.
         Raises the exception of `work`, and `RuntimeError` if the call would never return.
         """
         __tracebackhide__ = True
-        self._refuse_in_a_fork(work)
+        self._refuse_in_fork(work)
         result: Future[T] = Future()
         tasks: list[asyncio.Task[None]] = []  # a reference, because the loop keeps none
 
         # `run_coroutine_threadsafe` needs one more cycle of the loop, which is most of the time of
         # a short call.
-        async def tell() -> None:
+        async def complete() -> None:
             __tracebackhide__ = True
             try:
                 result.set_result(await work)
@@ -169,23 +169,23 @@ class Server:
                 result.set_exception(error)
 
         try:
-            self.loop.call_soon_threadsafe(lambda: tasks.append(self.loop.create_task(tell())))
-            while instead and _in_event_loop() and not wait([result], BLOCKED_AFTER_S).done:
-                self._refuse_to_hang(instead)
-            return _outcome(result)
+            self.loop.call_soon_threadsafe(lambda: tasks.append(self.loop.create_task(complete())))
+            while async_call and _in_event_loop() and not wait([result], BLOCKED_AFTER_S).done:
+                self._refuse_deadlock(async_call)
+            return _result(result)
         except BaseException:
             # After Ctrl-C or a pytest-timeout, the work must not move the clock of the next test.
             self.loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
             raise
 
-    async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
+    async def run_async(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` on the event loop of the server without blocking the loop of the caller."""
         __tracebackhide__ = True
-        self._refuse_in_a_fork(work)
+        self._refuse_in_fork(work)
         self._refuse_without_asyncio(work)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
-    def _refuse_in_a_fork(self, work: Coroutine[Any, Any, object]) -> None:
+    def _refuse_in_fork(self, work: Coroutine[Any, Any, object]) -> None:
         __tracebackhide__ = True
         if self._thread.is_alive():
             return
@@ -197,27 +197,26 @@ class Server:
 
     def _refuse_without_asyncio(self, work: Coroutine[Any, Any, object]) -> None:
         __tracebackhide__ = True
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            work.close()
-            raise RuntimeError(
-                "gateway.aio needs the event loop of asyncio: on another one, such as trio, run "
-                "the blocking call in a thread"
-            ) from None
+        if _in_event_loop():
+            return
+        work.close()
+        raise RuntimeError(
+            "gateway.aio needs the event loop of asyncio: on another one, such as trio, run the "
+            "blocking call in a thread"
+        )
 
-    def _refuse_to_hang(self, instead: str) -> None:
-        called = [each for each in self.gateway.deliveries.receivers if each != self.url]
-        if not called:
+    def _refuse_deadlock(self, async_call: str) -> None:
+        unanswered = [each for each in self.gateway.deliveries.receivers if each != self.url]
+        if not unanswered:
             return
         raise RuntimeError(
-            f"this call blocks the running event loop, and {called[0]} has not answered its "
+            f"this call blocks the running event loop, and {unanswered[0]} has not answered its "
             f"callback for {BLOCKED_AFTER_S:g} s: if the same loop serves it, it can never answer. "
-            f"In a coroutine write `{instead}`"
+            f"In a coroutine write `{async_call}`"
         )
 
 
-def _outcome(future: "Future[T]") -> T:
+def _result(future: "Future[T]") -> T:
     """Return the result or raise the exception, without frames of `Future` in the traceback."""
     __tracebackhide__ = True
     error = future.exception()

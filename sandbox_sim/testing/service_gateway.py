@@ -125,12 +125,12 @@ class ServiceGateway(ABC):
 
     def inbox_url(self, name: str = "callbacks") -> str:
         """A `callback_url` that accepts every callback, for tests without an application."""
-        return f"{self.url}/_sandbox/inbox/{quote(self._inbox(name), safe='')}"
+        return f"{self.url}/_sandbox/inbox/{quote(self._inbox_name(name), safe='')}"
 
     def report(self) -> str:
         """A text with all requests, the reasons of their answers, all callbacks and all SMS."""
         head = f"{self.url}, service {self.service_id}, gateway time {iso(self.now)}"
-        return "\n".join([head, *_report(self.requests, self.callbacks, self.sms)])
+        return "\n".join([head, *_report_lines(self.requests, self.callbacks, self.sms)])
 
     def override(
         self,
@@ -154,7 +154,7 @@ class ServiceGateway(ABC):
         __tracebackhide__ = True
         outcome = _given(status=status, response_code=response_code, code=code)
         rest = _given(outcome=outcome or None, delay_ms=delay_ms, callback=callback, times=times)
-        return self._control("overrides", {"match": self._own(match), **rest})
+        return self._control("overrides", {"match": self._scoped(match), **rest})
 
     def fault(
         self,
@@ -197,25 +197,25 @@ class ServiceGateway(ABC):
             every=every,
             times=times,
         )
-        return self._control("faults", {"match": self._own(match), "fault": fault, **rest})
+        return self._control("faults", {"match": self._scoped(match), "fault": fault, **rest})
 
     def clear_faults(self) -> None:
         """Delete all faults of this service."""
         __tracebackhide__ = True
         self._control(f"faults?service_id={self.service_id}", None, "DELETE")
 
-    def _explained(self, records: R) -> R:
+    def _with_requests(self, records: R) -> R:
         """The records; their errors name the rejected requests if the gateway is running."""
         records.requests = lambda: self.requests if self.is_running else ()
         return records
 
-    def _inbox(self, name: str) -> str:
+    def _inbox_name(self, name: str) -> str:
         """The name of an inbox with the service_id, because inboxes are shared by all services."""
         inbox = f"{name}-{self.service_id}"
         self._inboxes.add(inbox)
         return inbox
 
-    def _own(self, match: Mapping[str, object]) -> dict[str, object]:
+    def _scoped(self, match: Mapping[str, object]) -> dict[str, object]:
         return {"service_id": self.service_id, **match}
 
 
@@ -227,7 +227,7 @@ def service_ids(allowed: Sequence[int]) -> Iterator[int]:
     return (number for number in itertools.count(first) if number % 10 != 9)
 
 
-def refuse_wait(timeout_s: object) -> None:
+def check_timeout(timeout_s: object) -> None:
     """Raise `ValueError` if a test cannot wait that long."""
     __tracebackhide__ = True
     if not is_valid_wait(timeout_s):
@@ -238,42 +238,43 @@ def _given(**fields: object) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _report(
+def _report_lines(
     requests: Records[Request], callbacks: Records[Callback], messages: Records[Sms]
 ) -> Iterator[str]:
     """The lines of a report: requests, callbacks and SMS, oldest first, in gateway time."""
     yield "requests:" if requests else "no requests"
     for request in requests:
-        yield from _request(request)
-    if requests.outlook:
-        yield requests.outlook
+        yield from _request_lines(request)
+    if requests.note:
+        yield requests.note
     yield "callbacks:" if callbacks else "no callbacks"
     for callback in callbacks:
-        yield from _callback(callback)
+        yield from _callback_lines(callback)
     if messages:
         yield "messages:"
         yield from messages.table()
-    if callbacks.outlook:
-        yield callbacks.outlook
+    if callbacks.note:
+        yield callbacks.note
 
 
-def _request(request: Request) -> Iterator[str]:
+def _request_lines(request: Request) -> Iterator[str]:
     what = " ".join(filter(None, (request.operation or request.path, request.transaction_id)))
-    yield f"  {_time(request.at)}  {what}: {request.response_code}, {request.why} [{request.rule}]"
+    answer = f"{request.response_code}, {request.why} [{request.rule}]"
+    yield f"  {_time_of_day(request.at)}  {what}: {answer}"
     for warning in request.warnings:
         yield f"                warning: {warning}"
 
 
-def _callback(callback: Callback) -> Iterator[str]:
+def _callback_lines(callback: Callback) -> Iterator[str]:
     status = f"{callback.transaction_id} status {callback.status}"
-    yield f"  {_time(callback.created_at)}  {status} to {callback.url}: {callback.state}"
+    yield f"  {_time_of_day(callback.created_at)}  {status} to {callback.url}: {callback.state}"
     for attempt in callback.attempts:
         again = attempt.next_attempt_at
-        following = f"; next attempt at {_time(again)}" if again else ""
-        yield f"  {_time(attempt.at)}    attempt {attempt.number}: {attempt.verdict}{following}"
+        result = attempt.verdict + (f"; next attempt at {_time_of_day(again)}" if again else "")
+        yield f"  {_time_of_day(attempt.at)}    attempt {attempt.number}: {result}"
         if attempt.response_body and not attempt.verdict.startswith("acknowledged"):
             yield f"                  it said: {attempt.response_body[:200]}"
 
 
-def _time(moment: datetime) -> str:
+def _time_of_day(moment: datetime) -> str:
     return moment.strftime("%H:%M:%S.%f")[:-3]

@@ -17,13 +17,13 @@ from sandbox_sim.values.timestamps import iso
 
 T = TypeVar("T")
 
-_HANGS: Final = (
+_UNANSWERED: Final = (
     "has not answered yet: the clock does not move until it answers or callback_timeout_s of real "
     "time have passed"
 )
 # An error shows this many at most, so that its message stays visible.
 _SHOWN_FAILURES: Final = 5
-_OF_ALL: Final = Listing(limit=sys.maxsize)
+_ALL: Final = Listing(limit=sys.maxsize)
 
 
 class View:
@@ -31,27 +31,28 @@ class View:
 
     def __init__(self, gateway: Gateway, service_id: int) -> None:
         self._gateway = gateway
+        self._run = gateway.store.run
         self._service_id = service_id
-        self._everything = _OF_ALL._replace(service_id=service_id)
+        self._own_listing = _ALL._replace(service_id=service_id)
 
-    async def read(self, work: Callable[[Unit], Awaitable[T]]) -> T:
-        """Run a unit of work and return its result."""
-        return await self._gateway.store.run(work)
+    async def _oldest_first(self, work: Callable[[Unit], Awaitable[Sequence[T]]]) -> Sequence[T]:
+        """The records that a unit of work returns newest first."""
+        return (await self._run(work))[::-1]
 
     async def callbacks(self) -> Records[Callback]:
         """All callbacks."""
-        found = await self.read(lambda unit: unit.list_callbacks(self._everything))
-        return Records(Callback, [*map(Callback.of, reversed(found))], await self._outlook())
+        found = await self._oldest_first(lambda unit: unit.list_callbacks(self._own_listing))
+        return Records(Callback, map(Callback.from_record, found), await self._next_job())
 
     async def transactions(self) -> Records[Transaction]:
         """All payments that status queries find."""
-        found = await self.read(lambda unit: unit.list_transactions(self._everything))
-        return Records(Transaction, [*map(Transaction.of, reversed(found))], await self._outlook())
+        found = await self._oldest_first(lambda unit: unit.list_transactions(self._own_listing))
+        return Records(Transaction, map(Transaction.from_record, found), await self._next_job())
 
     async def sms(self) -> Messages:
         """All SMS."""
-        found = await self.read(lambda unit: unit.list_messages(self._everything))
-        return Messages(Sms, [*map(Sms.of, reversed(found))], await self._outlook())
+        found = await self._oldest_first(lambda unit: unit.list_messages(self._own_listing))
+        return Messages(Sms, map(Sms.from_record, found), await self._next_job())
 
     async def requests(self) -> Records[Request]:
         """All requests of the service, and those without a service.
@@ -59,15 +60,16 @@ class View:
         The latter show, for example, that an application has wrong credentials.
         """
         await self._gateway.journal.save()
-        found = await self.read(lambda unit: unit.list_entries(_OF_ALL))
-        own = [entry for entry in found if entry.service_id in {self._service_id, None}]
+        found = await self._oldest_first(lambda unit: unit.list_entries(_ALL))
+        own_entries = [entry for entry in found if entry.service_id in {self._service_id, None}]
         others = {entry.service_id for entry in found if entry.service_id} - {self._service_id}
-        return Records(Request, [*map(Request.of, reversed(own))], self._other_services(others))
+        note = self._other_services(others)
+        return Records(Request, map(Request.from_record, own_entries), note)
 
     async def inbox(self, name: str) -> Records[Delivery]:
         """The deliveries to an inbox."""
-        found = await self.read(lambda unit: unit.inbox_messages(name, _OF_ALL))
-        return Records(Delivery, [*map(Delivery.of, reversed(found))], await self._outlook())
+        found = await self._oldest_first(lambda unit: unit.inbox_messages(name, _ALL))
+        return Records(Delivery, map(Delivery.from_record, found), await self._next_job())
 
     async def callback(self, timeout_s: float, wanted: Mapping[str, object]) -> Callback:
         """Return the newest callback with these fields, after an attempt at its receiver.
@@ -79,29 +81,30 @@ class View:
         callbacks would depend on the speed of the receivers.
         """
         __tracebackhide__ = True
-        # Refuse wrong fields here; an error from `look` would have frames of ours.
+        # Refuse wrong fields here; an error from `find` would have frames of ours.
         Records(Callback, ()).where(**wanted)
         clock_control, deliveries = self._gateway.clock_control, self._gateway.deliveries
 
         recorded = -1
 
-        async def look() -> Callback | None:
+        async def find() -> Callback | None:
             nonlocal recorded
             while not deliveries.receivers or deliveries.recorded != recorded:
                 recorded = deliveries.recorded
-                found = await self.read(lambda unit: unit.list_callbacks(self._everything))
-                called = [Callback.of(each) for each in reversed(found) if each.attempts]
-                fitting = Records(Callback, called).where(**wanted)
-                if fitting:
-                    return fitting[-1]
+                found = await self._oldest_first(
+                    lambda unit: unit.list_callbacks(self._own_listing)
+                )
+                attempted = (Callback.from_record(each) for each in found if each.attempts)
+                if matching := Records(Callback, attempted).where(**wanted):
+                    return matching[-1]
                 if deliveries.receivers or not await clock_control.step():
                     break
             return None
 
-        came = await self._gateway.watch.wait_for(look, timeout_s)
-        if came is None:
-            raise AssertionError(await self._instead(timeout_s, wanted))
-        return came
+        found = await self._gateway.watch.until(find, timeout_s)
+        if found is None:
+            raise AssertionError(await self._timeout_message(timeout_s, wanted))
+        return found
 
     async def retry_callbacks(self, any_id: str | None) -> Sequence[Callback]:
         """Make the next attempts now; return the callbacks as they are after them."""
@@ -125,7 +128,7 @@ class View:
             raise ValueError(f"callback {any_id} is {state}, so no attempt is due")
         return retried.callback.id
 
-    async def forget(self, inboxes: Collection[str], begun: ClockState) -> None:
+    async def reset_service(self, inboxes: Collection[str], first_clock_state: ClockState) -> None:
         """Delete the state of the service and these inboxes, and set the clock back."""
         await self._gateway.manual_actions.reset(self._service_id)
 
@@ -134,36 +137,36 @@ class View:
             for name in inboxes:
                 await unit.clear_inbox(name)
 
-        await self.read(clear)
-        await self._gateway.clock_control.set_to(begun)
+        await self._run(clear)
+        await self._gateway.clock_control.set_to(first_clock_state)
 
-    async def forget_everything(self, begun: ClockState) -> None:
+    async def reset_all(self, first_clock_state: ClockState) -> None:
         """Delete the state of all services, because a test may use several; set the clock back."""
         await self._gateway.manual_actions.reset(None)
-        await self._gateway.clock_control.set_to(begun)
+        await self._gateway.clock_control.set_to(first_clock_state)
 
-    async def _instead(self, timeout_s: float, wanted: Mapping[str, object]) -> str:
+    async def _timeout_message(self, timeout_s: float, wanted: Mapping[str, object]) -> str:
         """The message of the error: the callbacks that exist, and the requests."""
         callbacks, requests = await self.callbacks(), await self.requests()
-        instead = callbacks.instead("a", wanted, so="so, unsent or unanswered")
+        mismatch = callbacks.mismatch("a", wanted, matching_are="so, unsent or unanswered")
         lines: Sequence[str] = [
-            f"waited {timeout_s:g} s: {instead}",
+            f"waited {timeout_s:g} s: {mismatch}",
             *_failures(callbacks),
-            *await self._waiting_for_a_decision(),
-            *(f"{each} {_HANGS}" for each in self._gateway.deliveries.receivers),
+            *await self._undecided_payments(),
+            *(f"{each} {_UNANSWERED}" for each in self._gateway.deliveries.receivers),
             "the requests were:" if requests else "there were no requests",
             *requests.table(),
-            requests.outlook,
+            requests.note,
         ]
         return "\n".join(filter(None, lines))
 
-    async def _waiting_for_a_decision(self) -> Sequence[str]:
+    async def _undecided_payments(self) -> Sequence[str]:
         """Lines about payments that stay pending until they are decided by hand."""
-        found = await self.read(lambda unit: unit.list_transactions(self._everything))
+        found = await self._oldest_first(lambda unit: unit.list_transactions(self._own_listing))
         return [
             f"{each.payment.transaction_id} stays pending until it is decided by hand: "
             "its payment page was opened, or an override keeps it pending"
-            for each in reversed(found)
+            for each in found
             if each.by_hand and each.status is Status.PENDING
         ]
 
@@ -175,9 +178,9 @@ class View:
         own = f"this test has gateway.service_id, {self._service_id}"
         return f"there were requests for service {named}; {own}"
 
-    async def _outlook(self) -> str:
+    async def _next_job(self) -> str:
         """The sentence about the next job, and how to run it; empty if no job is due."""
-        due, now = await self.read(lambda unit: unit.next_due()), self._gateway.clock.now()
+        due, now = await self._run(lambda unit: unit.next_due()), self._gateway.clock.now()
         if due is None:
             return ""
         seconds = max((due - now).total_seconds(), 0)

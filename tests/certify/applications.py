@@ -3,8 +3,8 @@
 from datetime import timedelta
 from typing import Any, Final
 
-from sandbox_sim.certify.application import MachineTime, OrderUnreadable
-from sandbox_sim.certify.cases import CertifyCase, Placed, State
+from sandbox_sim.certify.application import OrderUnreadable, RealTime
+from sandbox_sim.certify.cases import CertifyCase, PlacedOrder, State
 from sandbox_sim.certify.configuration import Configuration
 
 CASE: Final = {"title": "A case", "good": "Does it right.", "why": "It costs.", "mend": "Mend it."}
@@ -26,12 +26,12 @@ def configuration(**tables: Any) -> Configuration:
 class Forgetful:
     """An application that has lost its orders."""
 
-    time = MachineTime()
+    time = RealTime()
 
-    def lacks(self, case: CertifyCase) -> None:
+    def why_not_applicable(self, case: CertifyCase) -> None:
         return None
 
-    def place(self, order: Placed, reference: str, within: timedelta) -> str:
+    def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
         return reference
 
     def refund(self, order: str, within: timedelta) -> None:

@@ -35,8 +35,8 @@ def _checkout(shop: Shop) -> Any:
     return shop.checkout
 
 
-def _notices(shop: Shop) -> Any:
-    return _checkout(shop).notices
+def _sms_notifier(shop: Shop) -> Any:
+    return _checkout(shop).sms_notifier
 
 
 def _desk(shop: Any) -> Any:
@@ -65,7 +65,7 @@ def _believing(believes: Callable[[str | None], bool]) -> Break:
             signature = request.headers.get(SIGNATURE_HEADER)
             if request.path != CALLBACK_PATH or not believes(signature):
                 return await handler(request)
-            effect = shop.checkout.take_event(read_event(await request.read()))
+            effect = shop.checkout.apply_event(read_event(await request.read()))
             return web.json_response({"result": effect})
 
         shop.app.middlewares.append(receive)
@@ -80,7 +80,7 @@ def _at_the_landing_page(arrive: Callable[[Shop, Order], None], *, before: bool)
         @web.middleware
         async def land(request: web.Request, handler: Handler) -> web.StreamResponse:
             is_landing = request.path.endswith("/return")
-            order = shop.book.of_key(request.path.split("/")[2]) if is_landing else None
+            order = shop.book.find_by_key(request.path.split("/")[2]) if is_landing else None
             if order is not None and before:
                 arrive(shop, order)
             response = await handler(request)
@@ -105,7 +105,7 @@ def _ignores(ignored: Status) -> Break:
     return breaks
 
 
-@_instead_of(_checkout, "_take_answer")
+@_instead_of(_checkout, "_apply_answer")
 def marks_paid_when_accepted(
     shop: Shop, genuine: Any, order: Any, transaction: Any, outcome: Any
 ) -> None:
@@ -115,7 +115,7 @@ def marks_paid_when_accepted(
         _checkout(shop)._apply(order, transaction, Status.SUCCESSFUL, Source.ANSWER, "accepted")
 
 
-@_instead_of(_checkout, "_take_answer")
+@_instead_of(_checkout, "_apply_answer")
 def pays_at_015(shop: Shop, genuine: Any, order: Any, transaction: Any, outcome: Any) -> None:
     if isinstance(outcome, Refused) and outcome.code == "015":
         _checkout(shop)._apply(order, transaction, Status.SUCCESSFUL, Source.ANSWER, "recorded")
@@ -123,7 +123,7 @@ def pays_at_015(shop: Shop, genuine: Any, order: Any, transaction: Any, outcome:
         genuine(order, transaction, outcome)
 
 
-@_instead_of(_checkout, "_take_answer")
+@_instead_of(_checkout, "_apply_answer")
 def takes_refusals_for_prompts(
     _: Shop, genuine: Any, order: Any, transaction: Any, outcome: Any
 ) -> None:
@@ -189,28 +189,28 @@ async def forgets_refunds_without_an_answer(shop: Shop, genuine: Any, path: str,
         raise
 
 
-@_instead_of(_checkout, "take_event")
+@_instead_of(_checkout, "apply_event")
 def sends_a_receipt_for_each_callback(shop: Shop, genuine: Any, event: Event) -> Any:
     effect = genuine(event)
     if effect is Effect.REPEATED and event.status is Status.SUCCESSFUL:
-        order, _ = shop.book.of_transaction(event.transaction_id) or (None, None)
-        shop.background.start(_notices(shop).send(order, OrderState.PROCESSING))
+        order, _ = shop.book.find_by_transaction(event.transaction_id) or (None, None)
+        shop.background.start(_sms_notifier(shop).send(order, OrderState.PROCESSING))
     return effect
 
 
-@_instead_of(_checkout, "take_event")
+@_instead_of(_checkout, "apply_event")
 def believes_any_callback(_: Shop, genuine: Any, event: Event) -> Any:
     """Pays at every callback of any status."""
     return genuine(replace(event, status=Status.SUCCESSFUL))
 
 
-@_instead_of(_checkout, "take_event")
+@_instead_of(_checkout, "apply_event")
 def takes_any_amount(shop: Shop, genuine: Any, event: Event) -> Any:
-    found = shop.book.of_transaction(event.transaction_id)
+    found = shop.book.find_by_transaction(event.transaction_id)
     return genuine(replace(event, amount=found[1].amount) if found else event)
 
 
-@_instead_of(_checkout, "take_event")
+@_instead_of(_checkout, "apply_event")
 def pays_the_newest_pending_order(shop: Shop, genuine: Any, event: Event) -> Any:
     """Takes the newest pending order for that of a callback, and ignores its transaction_id."""
     pending = [
@@ -224,22 +224,22 @@ def pays_the_newest_pending_order(shop: Shop, genuine: Any, event: Event) -> Any
     return genuine(event)
 
 
-@_instead_of(_checkout, "take_event")
+@_instead_of(_checkout, "apply_event")
 def goes_back_to_pending(shop: Shop, genuine: Any, event: Event) -> Any:
-    found = shop.book.of_transaction(event.transaction_id)
+    found = shop.book.find_by_transaction(event.transaction_id)
     if found and event.status is Status.PENDING:
         found[0].state = OrderState.PENDING_PAYMENT
     return genuine(event)
 
 
-@_instead_of(lambda shop: shop.follow_up, "ask_due")
+@_instead_of(lambda shop: shop.status_poller, "query_due")
 async def never_asks(_shop: Shop, _genuine: Any, _now: Any) -> int:
     return 0
 
 
-@_instead_of(_checkout, "take_event")
+@_instead_of(_checkout, "apply_event")
 def _ignores_early_callbacks(shop: Shop, genuine: Any, event: Event) -> Any:
-    found = shop.book.of_transaction(event.transaction_id)
+    found = shop.book.find_by_transaction(event.transaction_id)
     return genuine(event) if found and found[1].accepted else None
 
 
@@ -249,13 +249,13 @@ def saves_after_the_answer(shop: ShopWithRefunds) -> None:
     _ignores_early_callbacks(shop)
 
 
-@_instead_of(_checkout, "_take_unknown")
+@_instead_of(_checkout, "_handle_unknown_transaction")
 def fails_expired_payments(shop: Shop, _genuine: Any, order: Any, transaction: Any) -> None:
     """Takes 027 for a failed payment, also if the payment was accepted."""
     _checkout(shop)._apply(order, transaction, Status.FAILED, Source.STATUS_QUERY, "027")
 
 
-@_instead_of(_notices, "send")
+@_instead_of(_sms_notifier, "send")
 async def fails_with_its_receipt(_: Shop, genuine: Any, order: Any, state: OrderState) -> None:
     """Takes an SMS that is refused for an order that has failed."""
     await genuine(order, state)
@@ -263,7 +263,7 @@ async def fails_with_its_receipt(_: Shop, genuine: Any, order: Any, state: Order
         order.state = OrderState.FAILED
 
 
-@_instead_of(_notices, "send")
+@_instead_of(_sms_notifier, "send")
 async def sends_a_receipt_until_it_arrives(
     _: Shop, genuine: Any, order: Any, state: OrderState
 ) -> None:
@@ -280,7 +280,7 @@ def _pay(shop: Shop, order: Order) -> None:
 
 def _send_a_receipt(shop: Shop, order: Order) -> None:
     if order.state is OrderState.PROCESSING:
-        shop.background.start(_notices(shop).send(order, OrderState.PROCESSING))
+        shop.background.start(_sms_notifier(shop).send(order, OrderState.PROCESSING))
 
 
 @_instead_of(_desk, "refund")

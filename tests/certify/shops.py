@@ -24,9 +24,9 @@ from sandbox_sim.certify.application import (
     ConfiguredApplication,
 )
 from sandbox_sim.certify.bench import CertifyBench, open_bench
-from sandbox_sim.certify.cases import CertifyCase, Placed
+from sandbox_sim.certify.cases import CertifyCase, PlacedOrder
 from sandbox_sim.certify.configuration import Configuration
-from sandbox_sim.certify.runner import plan_side_by_side, run
+from sandbox_sim.certify.runner import plan_parallel_runs, run
 from sandbox_sim.certify.verdicts import Run
 from sandbox_sim.demo.clock_and_ids import Clock, new_transaction_id
 from sandbox_sim.demo.gateway_client import ShopSettings, Unanswered, _wallet_fields
@@ -52,7 +52,7 @@ class RefundDesk:
     async def send(self, order: Order, transaction_id: str) -> None:
         client: Any = self.shop._gateway
         transaction = replace(order.transactions[-1], transaction_id=transaction_id)
-        body = {**client._common(order, transaction), **_wallet_fields(order.customer)}
+        body = {**client._common_fields(order, transaction), **_wallet_fields(order.customer)}
         with suppress(Unanswered):
             await client._post("/make_payment", {**body, "trans_type": "MTC"})
 
@@ -109,11 +109,11 @@ class ShopWithRefunds(Shop):
         client._post_once = post_once
 
     async def _state(self, request: web.Request) -> web.Response:
-        order = self.book.of_key(request.match_info["key"])
+        order = self.book.find_by_key(request.match_info["key"])
         return web.json_response({"state": order.state if order else "pending_payment"})
 
     async def _refund(self, request: web.Request) -> web.Response:
-        order = self.book.of_key(request.match_info["key"])
+        order = self.book.find_by_key(request.match_info["key"])
         assert order is not None
         await self.desk.refund(order)
         return web.Response()
@@ -186,10 +186,10 @@ class RunningShop:
             service_id=55,
             payment_pages=(),
             timeout_s=0.8,
-            ask_after_s=0.2,
-            ask_at_most_s=0.2,
+            first_query_after_s=0.2,
+            longest_query_interval_s=0.2,
             arrives_within_s=0.3,
-            look_every_s=0.05,
+            poll_interval_s=0.05,
         )
         shop = ShopWithRefunds(settings, self._time)
         if self._time is not None:
@@ -308,7 +308,7 @@ class TimedApplication(ConfiguredApplication):
         gateway.fault = fault  # type: ignore[method-assign]
         time.is_held = is_held
 
-    def place(self, order: Placed, reference: str, within: timedelta) -> str:
+    def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
         """Place an order; the limit `within` is one in the time of the shop."""
         hung: list[bool] = []
         loop = self.time.loop
@@ -355,9 +355,9 @@ def certified(
         def reach(configuration: Configuration, bench: CertifyBench) -> TimedApplication:
             return TimedApplication(configuration, bench.gateway, time, restart)
 
-        plan = plan_side_by_side(configuration, bench, cases, SandboxGateway, reach)
+        plan = plan_parallel_runs(configuration, bench, cases, SandboxGateway, reach)
         return run(
             *(bench, reach(configuration, bench), cases),
             seed=seed,
-            side_by_side=plan and plan._replace(at_once=1),
+            parallel=plan and plan._replace(at_once=1),
         )

@@ -19,7 +19,7 @@ from sandbox_sim.certify.application import (
 )
 from sandbox_sim.certify.bench import open_bench
 from sandbox_sim.certify.case_run import CaseRun
-from sandbox_sim.certify.cases import CertifyCase, Placed, State
+from sandbox_sim.certify.cases import CertifyCase, PlacedOrder, State
 from sandbox_sim.certify.verdicts import CaseVerdict, Result
 from sandbox_sim.testing import SandboxGateway
 from tests.certify.applications import Forgetful, case_of, configuration
@@ -59,7 +59,7 @@ def test_placeholders_in_json_and_headers_are_filled_and_numbers_stay_numbers(
     }
     tested = application(order=order)
 
-    assert tested.place(Placed(amount="12.50"), "R1", SOON) == "7"
+    assert tested.place(PlacedOrder(amount="12.50"), "R1", SOON) == "7"
 
     (sent,) = shop.requests
     assert (sent.method, sent.path) == ("POST", "/pay/0244000001")
@@ -94,7 +94,7 @@ def test_a_pattern_also_matches_headers_and_redirects_are_not_followed(
         "pattern": r"Location: /orders/(\S+)",
     }
 
-    assert application(order=order).place(Placed(), "R1", SOON) == "A-9"
+    assert application(order=order).place(PlacedOrder(), "R1", SOON) == "A-9"
     assert [each.body for each in shop.requests] == [b"phone=0244000001&other_form=233244000001"]
 
 
@@ -123,7 +123,9 @@ def test_an_answer_that_refuses_or_has_no_number_is_shown(
     shop.answers(*answer)
 
     with pytest.raises(problem, match=shown):
-        application(order={"url": shop.url, "json": {}, "field": "id"}).place(Placed(), "R1", SOON)
+        application(order={"url": shop.url, "json": {}, "field": "id"}).place(
+            PlacedOrder(), "R1", SOON
+        )
 
 
 def test_an_answer_without_a_match_is_shown_as_the_pattern_reads_it(
@@ -134,7 +136,7 @@ def test_an_answer_without_a_match_is_shown_as_the_pattern_reads_it(
     with pytest.raises(
         ApplicationUnreachable, match=r"^order\.pattern finds .*, Location: /thanks/7$"
     ):
-        application(order=order).place(Placed(), "R1", SOON)
+        application(order=order).place(PlacedOrder(), "R1", SOON)
 
     shop.answers(200, {}, "<head></head><b class=status>PAID</b>")
     state = {"url": shop.url, "pattern": 'class="status">(.*)<'}
@@ -147,19 +149,21 @@ def test_an_answer_without_a_match_is_shown_as_the_pattern_reads_it(
 def test_a_restart_or_a_command_that_does_not_end_is_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sandbox_sim.certify.application.RESTART", timedelta(milliseconds=10))
+    monkeypatch.setattr(
+        "sandbox_sim.certify.application.RESTART_TIMEOUT", timedelta(milliseconds=10)
+    )
     order = {"command": "sleep 60 # {reference}"}
 
     with pytest.raises(ApplicationUnreachable, match="restart must end, and leave the application"):
         application(application={"restart": "exec sleep 60"}).restart()
     with pytest.raises(ApplicationHangs, match="did not end in time: sleep 60"):
-        application(order=order).place(Placed(), "R1", timedelta(milliseconds=50))
+        application(order=order).place(PlacedOrder(), "R1", timedelta(milliseconds=50))
 
 
 def test_a_command_gets_each_value_as_one_argument(tmp_path: Path) -> None:
     order = {"command": f"printf '%s|' {{phone}} {{reference}} > {tmp_path}/out"}
 
-    number = application(order=order).place(Placed(), "a b; exit 3", SOON)
+    number = application(order=order).place(PlacedOrder(), "a b; exit 3", SOON)
 
     assert number == "a b; exit 3"
     assert (tmp_path / "out").read_text() == "0244000001|a b; exit 3|"
@@ -238,7 +242,7 @@ class Crashing(Forgetful):
         self.shop = shop
         self.crashes_at_orders = crashes_at_orders
 
-    def place(self, order: Placed, reference: str, within: timedelta) -> str:
+    def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
         payment = collection(reference, customer_number=order.phone, callback_url=self.shop)
         to = self.shop if self.crashes_at_orders else f"{self.gateway}/make_payment"
         headers = {"Authorization": basic("sandbox_key", "sandbox_secret"), "User-Agent": "shop"}

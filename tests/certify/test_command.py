@@ -105,13 +105,13 @@ def test_watch_repeats_the_failed_cases_after_a_change_and_then_runs_all(
 ) -> None:
     assert shop.shop is not None
     checkout: Any = shop.shop.checkout
-    mended = checkout._take_answer
+    mended = checkout._apply_answer
     pays_at_015(shop.shop)
 
     def mend(folder: Path, before: Snapshot, report: Path) -> None:
         assert Path("certify.toml") in before
         assert report == Path("page.html")
-        checkout._take_answer = mended
+        checkout._apply_answer = mended
 
     monkeypatch.setattr("sandbox_sim.cli.commands.certify.wait_for_change", mend)
     result = run(

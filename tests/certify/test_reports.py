@@ -37,7 +37,7 @@ RUN = Run(
     seed=7,
     took=4 * SECOND,
 )
-DOCUMENT = reports.shown(RUN, {"s3cret-key", "Bearer tok", "callback"})
+DOCUMENT = reports.run_document(RUN, {"s3cret-key", "Bearer tok", "callback"})
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from sandbox_sim.certify.bench import open_bench
-from sandbox_sim.certify.cases import CertifyCase, Placed
-from sandbox_sim.certify.runner import Place, SideBySide, run
+from sandbox_sim.certify.cases import CertifyCase, PlacedOrder
+from sandbox_sim.certify.runner import CaseEnvironment, ParallelRuns, run
 from sandbox_sim.testing import SandboxGateway
 from tests.certify.applications import Forgetful, case_of, configuration
 
@@ -27,7 +27,7 @@ class Meeting(Forgetful):
         self.urls.add(url)
         return self
 
-    def place(self, order: Placed, reference: str, within: timedelta) -> str:
+    def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
         self.barrier.wait(within.total_seconds())
         self.calls.append("order")
         return reference
@@ -42,9 +42,9 @@ def test_cases_run_at_once_and_are_reported_in_the_order_of_the_seed() -> None:
     cases.append(case_of({"restart": "application"}, name="f"))
 
     @contextmanager
-    def open_place(_: CertifyCase) -> Iterator[Place]:
+    def open_environment(_: CertifyCase) -> Iterator[CaseEnvironment]:
         with open_bench(CONFIGURATION, SandboxGateway, restarts=False, port=0) as bench:
-            yield Place(bench, application.at(bench.gateway_url))
+            yield CaseEnvironment(bench, application.at(bench.gateway_url))
 
     def alone(case: CertifyCase) -> str | None:
         return "it restarts" if case.restarts("application") else None
@@ -54,8 +54,8 @@ def test_cases_run_at_once_and_are_reported_in_the_order_of_the_seed() -> None:
         found = run(
             *(bench, application, [*cases, case_of(name="g")]),
             seed=5,
-            done=lambda result: reported.append(result.case.name),
-            side_by_side=SideBySide(open_place, AT_ONCE, alone),
+            on_result=lambda result: reported.append(result.case.name),
+            parallel=ParallelRuns(open_environment, AT_ONCE, alone),
         )
 
     assert [each.reason for each in found.results] == [""] * 7

@@ -29,7 +29,7 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
     The receivers of these tests pay an order before they answer.
     """
-    monkeypatch.setattr(trigger, "_LOOK_AGAIN_S", 0.02)
+    monkeypatch.setattr(trigger, "_POLL_INTERVAL_S", 0.02)
     monkeypatch.setattr(doctor, "ORDER_TIMEOUT_S", 0)
 
 

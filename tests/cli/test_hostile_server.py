@@ -101,7 +101,7 @@ def statement(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _few_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_commands, "_MOST_PAGES", 5)
+    monkeypatch.setattr(record_commands, "_MAX_PAGES", 5)
 
 
 def test_every_command_that_asks_a_server_is_tried() -> None:
@@ -289,7 +289,7 @@ class TestRawAnswers:
     def test_a_request_ends_although_the_answer_does_not(
         self, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...], endlessly: bytes
     ) -> None:
-        monkeypatch.setattr(client, "_MOST_BYTES", 1_000_000)
+        monkeypatch.setattr(client, "_MAX_BYTES", 1_000_000)
 
         with (
             answering(*parts, endlessly=endlessly) as (url, _),
@@ -419,7 +419,7 @@ class TestOtherClients:
     async def test_listen_names_a_stream_that_it_cannot_read(
         self, monkeypatch: pytest.MonkeyPatch, stream: bytes
     ) -> None:
-        monkeypatch.setattr(listen_command, "_LONGEST_LINE", 1_000_000)
+        monkeypatch.setattr(listen_command, "_MAX_LINE_BYTES", 1_000_000)
 
         result = await listened(web.Response(body=stream))
 
@@ -445,7 +445,7 @@ class TestOtherClients:
         assert len(result.stderr) < 1_000
 
     def test_compare_stops_reading_an_endless_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sides, "_MOST_BYTES", 1_000_000)
+        monkeypatch.setattr(sides, "_MAX_BYTES", 1_000_000)
 
         with answering(HEAD, b"\r\n", endlessly=b" " * 65536) as (url, _):
             result = run(url, "compare", url)

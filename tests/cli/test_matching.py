@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.cli.options import holds_numbers, value_of
+from sandbox_sim.cli.options import is_number_field, parse_value
 from tests.cli.asking import control
 from tests.conftest import Sandbox
 
@@ -34,7 +34,7 @@ from tests.conftest import Sandbox
 def test_a_value_for_a_text_field_keeps_numbers_as_text_and_parses_other_json(
     text: str, value: object
 ) -> None:
-    assert value_of(text, number=False) == value
+    assert parse_value(text, number=False) == value
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_value_for_a_text_field_keeps_numbers_as_text_and_parses_other_json(
 def test_a_value_for_a_number_field_is_a_number_if_it_is_valid_json(
     text: str, value: object
 ) -> None:
-    assert value_of(text, number=True) == value
+    assert parse_value(text, number=True) == value
 
 
 def leaves(document: Any, path: str = "") -> Iterator[tuple[str, object]]:
@@ -77,7 +77,7 @@ async def test_every_field_of_a_record_can_be_matched_by_its_printed_value(
         (name, value)
         for record in records
         for name, value in leaves(record)
-        if value_of(_printed(value), number=holds_numbers(name)) != value
+        if parse_value(_printed(value), number=is_number_field(name)) != value
         # Its text is JSON; a person who means the text itself writes --match-json.
         and name != "body"
     ]

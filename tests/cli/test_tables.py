@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from sandbox_sim.cli import main
-from sandbox_sim.cli.tables import outline, shown, table
+from sandbox_sim.cli.tables import format_value, outline, table
 from tests.conftest import Sandbox
 
 
@@ -62,7 +62,7 @@ def test_an_outline_has_every_field() -> None:
     [("a\x1b[2J\nb", r"a\x1b[2J\nb"), ("", ""), (False, "false"), ([{"a": "é"}], '[{"a": "é"}]')],
 )
 def test_a_value_is_one_line_without_control_characters(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert format_value(value) == text
 
 
 @pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])

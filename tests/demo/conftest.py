@@ -90,7 +90,7 @@ class Demo:
     async def ask_after(self, seconds: float) -> None:
         """Let this time pass in the shop, and send the status queries that are due."""
         self.clock.advance(seconds)
-        await self.shop.follow_up.ask_due(self.clock.now())
+        await self.shop.status_poller.query_due(self.clock.now())
         await self.shop.background.wait_idle()
 
     async def get(self, path: str) -> str:
@@ -179,7 +179,7 @@ async def demos(start_sandbox: StartSandbox) -> AsyncIterator[StartDemo]:
             runner = web.AppRunner(shop.app, access_log=None, shutdown_timeout=1)
             stack.push_async_callback(runner.cleanup)
             await runner.setup()
-            await shop.follow_up.stop()  # the tests say when it asks
+            await shop.status_poller.stop()  # the tests say when it asks
             await web.SockSite(runner, listener).start()
             return Demo(url, shop, shop_settings, sandbox, session, clock)
 

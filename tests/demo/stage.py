@@ -70,7 +70,7 @@ async def open_stage(
                 service_id=55,
                 payment_pages=(sandbox.url,),
                 dashboard=f"{sandbox.url}/_sandbox/",
-                asks_on_handset=True,
+                approval_on_handset=True,
             )
         )
         shop_runner = web.AppRunner(shop.app, access_log=None, shutdown_timeout=1)

@@ -113,9 +113,9 @@ async def test_airtime_and_bills_are_delivered_once_the_order_is_paid(demo: Demo
     assert (sent.operation, sent.status, sent.amount) == ("airtime", "000", Decimal("5.50"))
     assert order.state is PROCESSING
     assert "Delivered" in await demo.page(order)
-    assert bill.delivered_by is not None
-    assert bill.delivered_by.status is Status.SUCCESSFUL
-    assert unpaid.delivered_by is None
+    assert bill.delivery_transaction is not None
+    assert bill.delivery_transaction.status is Status.SUCCESSFUL
+    assert unpaid.delivery_transaction is None
 
 
 async def test_a_failed_delivery_leaves_the_order_paid_and_alerts_the_staff(demo: Demo) -> None:
@@ -147,12 +147,12 @@ async def test_an_unsigned_or_malformed_callback_is_not_acknowledged(demo: Demo)
 
 async def test_a_contradicting_or_unknown_callback_is_kept_for_the_staff(demo: Demo) -> None:
     order = await demo.buy()
-    stray = event(only(order), transaction_id="SHOP-of-last-year")
+    callback = event(only(order), transaction_id="SHOP-of-last-year")
 
     for _ in range(2):
         answers = [
             await demo.call_back(event(only(order), amount=0.01)),
-            await demo.call_back(stray),
+            await demo.call_back(callback),
         ]
         assert [each.status for each in answers] == [200, 200]
 
@@ -189,9 +189,9 @@ async def test_the_shop_asks_less_and_less_often_until_the_record_is_gone(demo: 
 
     queried_at = []
     for second in range(1, 101):
-        before = only(order).questions
+        before = only(order).queries
         await demo.ask_after(seconds=1)
-        if only(order).questions > before:
+        if only(order).queries > before:
             queried_at.append(second)
     assert queried_at == [10, 30, 70]
 

@@ -46,7 +46,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], str]:
 
     monkeypatch.setattr(demo, "_serve", demo_ready_at_once)
     monkeypatch.setattr(demo, "lan_address", lambda: "192.168.1.5")
-    monkeypatch.setattr(process, "alone", ready_at_once)
+    monkeypatch.setattr(process, "serve_alone", ready_at_once)
     monkeypatch.setattr(workers, "supervise", ready_at_once)
     monkeypatch.setattr(logs, "configure", lambda *_: None)
     monkeypatch.setattr(serve_command, "registered", lambda *_: nullcontext())

@@ -26,7 +26,7 @@ from sandbox_sim.testing.network_contract.http_peer import (
     STRAY_PATH,
     FaultServer,
     closed_address,
-    not_speaking_tls,
+    server_without_tls,
 )
 from sandbox_sim.values import peer_input
 from tests.records.samples import NOON
@@ -153,7 +153,7 @@ class MomoPeer:
 @asynccontextmanager
 async def momo_peer() -> AsyncIterator[Peer]:
     """The fake MoMo server, running inside of the context."""
-    async with not_speaking_tls() as tls_address:
+    async with server_without_tls() as tls_address:
         peer = MomoPeer(tls_address)
         async with peer.server.running():
             yield peer

@@ -50,8 +50,8 @@ BREAKS: list[tuple[str, Any]] = [
     ("the_operation_arrives", broken.SwapsDirections),
     ("the_party_arrives", broken.PaysAnotherNumber),
     ("the_party_arrives", broken.LeavesOutTheNumber),
-    ("twenty_at_once_are_not_mixed", broken.MixesSubmits),
-    ("twenty_at_once_are_not_mixed", broken.MixesAnswers),
+    ("twenty_submits_at_once_are_not_mixed", broken.MixesSubmits),
+    ("twenty_submits_at_once_are_not_mixed", broken.MixesAnswers),
     ("a_repeat_is_the_same_request", broken.NewReference),
     ("secrets_stay_secret", broken.LogsTheKey),
     ("secrets_stay_secret", broken.LogsTheNumber),
@@ -68,7 +68,7 @@ BREAKS: list[tuple[str, Any]] = [
     ("a_refusal_is_read_right", broken.LeaksInARefusal),
     ("a_refusal_is_read_right", broken.CallsRefusalsTaken),
     ("status_is_read_right", broken.AlwaysPending),
-    ("twenty_questions_at_once_are_not_mixed", broken.MixesQueries),
+    ("twenty_status_queries_at_once_are_not_mixed", broken.MixesQueries),
     ("a_confirmed_amount_counts_to_the_cent", broken.ConfirmsTenths),
     ("an_unknown_reference_is_unknown", broken.MissingIsFailed),
     ("an_unknown_reference_is_unknown", broken.PaysAgainWhenAsked),
@@ -79,8 +79,8 @@ BREAKS: list[tuple[str, Any]] = [
     ("a_notification_names_its_attempt", broken.NamesNothing),
     ("a_notification_names_its_attempt", broken.ReadsNoFailure),
     ("notifications_in_any_order_end_the_same", broken.ReadsNoFailure),
-    ("what_is_unreadable_is_called_so", broken.RaisesAnything),
-    ("what_is_unreadable_is_called_so", broken.QuotesTheUnreadableBody),
+    ("an_unreadable_notification_is_refused", broken.RaisesAnything),
+    ("an_unreadable_notification_is_refused", broken.QuotesWhatIsUnreadable),
     *((f"submit_under_{fault}", broken.Repeats) for fault in DOUBTS),
     *((f"submit_under_{fault}", broken.CallsDoubtFailed) for fault in DOUBTS),
     ("submit_under_close_after_answer", broken.Doubles),
@@ -99,7 +99,9 @@ BREAKS: list[tuple[str, Any]] = [
 ]
 
 NAMES = {adapter: name for name, adapter in vars(broken).items() if isinstance(adapter, type)}
-UNPROVABLE = "the_network_takes_a_repeat_once"
+
+UNPROVABLE = "the_network_accepts_a_repeat_once"
+
 TOKENS = "fifty_at_once_renew_a_token_once"
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from chaos.production.fake_momo import ENVIRONMENT, SANDBOX, SETTINGS, FakeMomo
-from sandbox_sim.cli.commands.reconcile import _ours
+from sandbox_sim.cli.commands.reconcile import _our_attempt
 from sandbox_sim.networks.mtn_momo.adapter import mtn_momo
 from sandbox_sim.ports.network import NetworkConfigError
 from tests.conftest import StartSandbox
@@ -52,7 +51,7 @@ async def test_a_payment_in_ghs_goes_out_in_eur_and_ends_000_with_its_callback(
 
     assert (attempt["currency"], attempt["sent_currency"]) == ("GHS", "EUR")
     assert "It was sent in EUR with the same amount" in page
-    assert _ours(attempt).currency == "EUR"  # as a statement of MTN has it
+    assert _our_attempt(attempt).currency == "EUR"  # as a statement of MTN has it
 
 
 async def test_the_start_warns_of_a_sandbox(

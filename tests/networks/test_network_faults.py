@@ -6,7 +6,7 @@ import pytest
 
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.testing.network_contract import Fault, PeerFactory, http_peer
-from sandbox_sim.testing.network_contract.bench import opened
+from sandbox_sim.testing.network_contract.bench import open_bench
 from tests.networks.http_json.acme_dialect import AcmeDialect
 from tests.networks.momo_peer import momo_peer
 from tests.networks.upstream_dialect import UpstreamDialect
@@ -35,7 +35,7 @@ pytestmark = [
 async def test_an_unknown_outcome_is_a_network_fault_only_with_http_5xx(
     peer_of: Callable[[], PeerFactory], fault: Fault, *, is_network_fault: bool
 ) -> None:
-    async with peer_of() as peer, opened(peer) as bench:
+    async with peer_of() as peer, open_bench(peer) as bench:
         await bench.submit(bench.request(reference="first, for a token"))
         peer.misbehave(fault)
 

@@ -76,9 +76,9 @@ def test_the_ready_line_names_the_lenient_settings_or_suggests_the_flag(
 ) -> None:
     made = settings_from({"store": "memory:", **settings}, "a test")
 
-    command._show_ready(made, 8233, as_json=False)
+    command._print_ready(made, 8233, as_json=False)
     shown = capsys.readouterr().out
-    command._show_ready(made, 8233, as_json=True)
+    command._print_ready(made, 8233, as_json=True)
     document = json.loads(capsys.readouterr().out.splitlines()[0])
 
     lenient = f" (lenient: {turned_on})" if turned_on else ""

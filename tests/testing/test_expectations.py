@@ -22,15 +22,15 @@ BODY = (
 
 def one(transaction_id: str = "T1", status: str = "000", amount: str = "10.5") -> Callback:
     body = BODY % (transaction_id, status, amount)
-    return Callback.of(callback(transaction_id=transaction_id, body=body))
+    return Callback.from_record(callback(transaction_id=transaction_id, body=body))
 
 
-def received(*callbacks: Callback, outlook: str = "") -> Records[Callback]:
-    return Records(Callback, callbacks, outlook)
+def received(*callbacks: Callback, note: str = "") -> Records[Callback]:
+    return Records(Callback, callbacks, note)
 
 
 def text(body: str, to: str = "233244000001") -> Sms:
-    return Sms.of(message(customer_number=to, message=body))
+    return Sms.from_record(message(customer_number=to, message=body))
 
 
 def refusal(records: Records[Callback], **wanted: object) -> list[str]:
@@ -87,7 +87,7 @@ class TestWantedFields:
 
 class TestExpectOne:
     def test_a_mismatch_lists_each_record_with_its_difference(self) -> None:
-        records = received(one("T2"), one("T1", "001"), one("T3"), outlook="something falls due")
+        records = received(one("T2"), one("T1", "001"), one("T3"), note="something falls due")
 
         assert refusal(records, transaction_id="T1", status="000") == [
             "expected one callback with transaction_id='T1', status='000', but all 3 differ:",
@@ -99,7 +99,7 @@ class TestExpectOne:
         ]
 
     def test_several_matches_and_an_empty_list_are_refused(self) -> None:
-        records = received(one("T1"), one("T2"), one("T1"), outlook="something falls due")
+        records = received(one("T1"), one("T2"), one("T1"), note="something falls due")
 
         assert records.expect_one(transaction_id="T2") == one("T2")
         assert refusal(records, transaction_id="T1") == [
@@ -109,7 +109,7 @@ class TestExpectOne:
             "  T2  000  10.5  pending  http://shop.test/callback",
             "  T1  000  10.5  pending  http://shop.test/callback  <- this one",
         ]
-        assert refusal(received(outlook="something falls due"), transaction_id="T1") == [
+        assert refusal(received(note="something falls due"), transaction_id="T1") == [
             "expected one callback with transaction_id='T1', but there is none",
             "something falls due",
         ]

@@ -284,11 +284,9 @@ def test_the_report_lists_requests_callbacks_and_messages(gateway: SandboxGatewa
         "messages:",
         "  to            status  sender_id  text",
         "  233244000001  SENT    Shop       Your code is 1234",
-        gateway.callbacks.outlook,
+        gateway.callbacks.note,
     ]
-    assert (
-        "the next job is due in 300 s: gateway.advance(seconds=300) or" in gateway.callbacks.outlook
-    )
+    assert "the next job is due in 300 s: gateway.advance(seconds=300) or" in gateway.callbacks.note
 
 
 @pytest.mark.decision("D38")

@@ -14,15 +14,15 @@ import click
 from sandbox_sim.certify import reports
 from sandbox_sim.certify.application import ConfiguredApplication
 from sandbox_sim.certify.bench import CertifyBench, open_bench
-from sandbox_sim.certify.cases import check_names, chosen, load
+from sandbox_sim.certify.cases import check_names, load, select
 from sandbox_sim.certify.configuration import (
-    APART,
+    ISOLATION_NEEDED,
     TEMPLATE,
     Configuration,
     load as load_configuration,
 )
-from sandbox_sim.certify.files import FileError, duration
-from sandbox_sim.certify.runner import plan_side_by_side, run as run_cases
+from sandbox_sim.certify.files import FileError, parse_duration
+from sandbox_sim.certify.runner import plan_parallel_runs, run as run_cases
 from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run
 from sandbox_sim.cli.client import CommandFailed, WrongUsage
 from sandbox_sim.cli.commands.configuration import write_new
@@ -37,14 +37,14 @@ DEFAULT_FILE = "certify.toml"
 INCONCLUSIVE: Final = 3
 
 # Files that an application changes by itself, such as its database and its log, start no run.
-_SOURCES: Final = frozenset(
+_SOURCE_SUFFIXES: Final = frozenset(
     {
         *(".py", ".js", ".mjs", ".ts", ".php", ".rb", ".go", ".rs", ".java", ".kt", ".cs", ".ex"),
         *(".html", ".sql", ".toml", ".yaml", ".yml", ".env"),
     }
 )
-_OF_OTHERS: Final = frozenset({"node_modules", "vendor", "venv", "target", "build", "dist"})
-_EVERY_S: Final = 0.5
+_SKIPPED_FOLDERS: Final = frozenset({"node_modules", "vendor", "venv", "target", "build", "dist"})
+_POLL_INTERVAL_S: Final = 0.5
 
 
 class _RunByDefault(click.Group):
@@ -78,7 +78,7 @@ def _duration(
     _context: click.Context, _param: click.Parameter, text: str | None
 ) -> timedelta | None:
     try:
-        return None if text is None else duration(text)
+        return None if text is None else parse_duration(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -132,48 +132,48 @@ def run(
     try:
         configuration, cases = load_configuration(file), load(folders)
         check_names(configuration.not_applicable, cases, f"{file}: not_applicable: ")
-        replaced = {"limit": limit, "at_once": at_once}
-        configuration = _with(configuration, replaced)
-        wanted = chosen(cases, names)
+        options = {"limit": limit, "at_once": at_once}
+        configuration = _with_options(configuration, options)
+        selected = select(cases, names)
         output = _Output(configuration, obj["as_json"], bool(names), junit, html)
         output.check()
-        restarts = any(case.restarts("gateway") for case in wanted)
+        restarts = any(case.restarts("gateway") for case in selected)
         with open_bench(
-            configuration, SandboxGateway, restarts=restarts, cases=len(wanted)
+            configuration, SandboxGateway, restarts=restarts, cases=len(selected)
         ) as bench:
-            output.begin(bench.gateway_url, len(wanted))
-            application = _reached(configuration, bench)
-            beside = plan_side_by_side(configuration, bench, wanted, SandboxGateway, _reached)
-            picked = wanted
+            output.print_start(bench.gateway_url, len(selected))
+            application = _reach(configuration, bench)
+            parallel = plan_parallel_runs(configuration, bench, selected, SandboxGateway, _reach)
+            remaining = selected
             while True:
                 before = snapshot(Path(), html) if watch else {}
                 found = run_cases(
-                    bench, application, picked,
-                    seed=seed, done=output.case, side_by_side=beside,
+                    bench, application, remaining,
+                    seed=seed, on_result=output.print_case, parallel=parallel,
                 )  # fmt: skip
-                output.end(found)
-                if not watch or (found.succeeded and picked is wanted):
+                output.print_end(found)
+                if not watch or (found.succeeded and remaining is selected):
                     break
                 if not found.succeeded:
-                    output.wait(bench.gateway_url)
+                    output.print_waiting(bench.gateway_url)
                     wait_for_change(Path(), before, html)
                 failed = [each.case.name for each in found.results if not each.is_good]
-                picked = chosen(cases, failed) if failed else wanted
+                remaining = select(cases, failed) if failed else selected
     except (FileError, ConfigError) as error:
         raise WrongUsage(str(error)) from None
     if not found.succeeded:
         raise SystemExit(1 if found.count(CaseVerdict.FAILED) else INCONCLUSIVE)
 
 
-def _reached(configuration: Configuration, bench: CertifyBench) -> ConfiguredApplication:
+def _reach(configuration: Configuration, bench: CertifyBench) -> ConfiguredApplication:
     return ConfiguredApplication(configuration, bench.gateway_url)
 
 
-def _with(configuration: Configuration, replaced: Mapping[str, Any]) -> Configuration:
+def _with_options(configuration: Configuration, options: Mapping[str, Any]) -> Configuration:
     """The configuration, changed by the options that are given. Raises `FileError`."""
-    given = {name: value for name, value in replaced.items() if value is not None}
-    if given.get("at_once", 1) > 1 and configuration.told_apart_by is None:
-        raise FileError(f"--at-once: {APART}")
+    given = {name: value for name, value in options.items() if value is not None}
+    if given.get("at_once", 1) > 1 and configuration.isolated_by is None:
+        raise FileError(f"--at-once: {ISOLATION_NEEDED}")
     return configuration.model_copy(update=given)
 
 
@@ -198,32 +198,32 @@ class _Output:
         for file in filter(None, (self.html, self.junit)):
             _write(file, "", mode="a")
 
-    def begin(self, gateway_url: str, cases: int) -> None:
+    def print_start(self, gateway_url: str, cases: int) -> None:
         """Print the address and the services of the gateway."""
         first, *others = self.configuration.services(cases)
         services = f"services {first} to {others[-1]}" if others else f"service {first}"
-        self._say(f"gateway at {gateway_url}, {services}")
+        self._print(f"gateway at {gateway_url}, {services}")
 
-    def case(self, result: Result) -> None:
-        """Print the result of a case that ran; `end` prints those that did not, together."""
+    def print_case(self, result: Result) -> None:
+        """Print the result of a case that ran; `print_end` prints those that did not, together."""
         if result.reason and not result.events:
             return
-        shown = reports.shown_result(result, self.configuration.secrets)
+        shown = reports.result_document(result, self.configuration.secrets)
         for line in reports.lines(shown, remedies=self.remedies):
-            self._say(printable(line))
+            self._print(printable(line))
 
-    def end(self, found: Run) -> None:
+    def print_end(self, found: Run) -> None:
         """Print the counts, or with --json the whole report, and write the report files."""
-        document = reports.shown(found, self.configuration.secrets)
+        document = reports.run_document(found, self.configuration.secrets)
         if self.as_json:
             click.echo(json.dumps(document, indent=2))
-        for line in reports.not_run(document):
-            self._say(printable(line))
-        for line in reports.run_alone(document):
-            self._say(line)
-        self._say(reports.summary(document))
+        for line in reports.not_run_lines(document):
+            self._print(printable(line))
+        for line in reports.run_alone_lines(document):
+            self._print(line)
+        self._print(reports.summary(document))
         if document["counts"]["failed"] and not self.remedies:
-            self._say("--case NAME shows how to fix a failure")
+            self._print("--case NAME shows how to fix a failure")
         page = reports.html(document)
         with suppress(CommandFailed, OSError):  # only the dashboard shows this file
             certify_report().parent.mkdir(parents=True, exist_ok=True)
@@ -233,12 +233,12 @@ class _Output:
         if self.junit is not None:
             _write(self.junit, reports.junit(document))
 
-    def wait(self, gateway_url: str) -> None:
+    def print_waiting(self, gateway_url: str) -> None:
         """Print that the command waits for a file to change."""
-        self._say(f"report: {gateway_url}/_sandbox/certify")
-        self._say("waiting for a source file to change in this folder; Ctrl-C ends")
+        self._print(f"report: {gateway_url}/_sandbox/certify")
+        self._print("waiting for a source file to change in this folder; Ctrl-C ends")
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         if not self.as_json:
             click.echo(line)
 
@@ -260,26 +260,26 @@ def snapshot(folder: Path, report: Path | None = None) -> Snapshot:
     report: the page that each run writes, which is not a source.
     """
     written = None if report is None else report.resolve()
-    return {file: at for file, at in _changed_at(folder) if file.resolve() != written}
+    return {file: at for file, at in _modification_times(folder) if file.resolve() != written}
 
 
 def wait_for_change(folder: Path, before: Snapshot, report: Path | None = None) -> None:
     """Wait until a source file differs from `before`, and then until the changes have ended."""
-    seen = before
+    previous = before
     while True:
         now = snapshot(folder, report)
-        if now == seen != before:
+        if now == previous != before:
             return
-        seen = now
-        Event().wait(_EVERY_S)
+        previous = now
+        Event().wait(_POLL_INTERVAL_S)
 
 
-def _changed_at(folder: Path) -> Iterator[tuple[Path, int]]:
+def _modification_times(folder: Path) -> Iterator[tuple[Path, int]]:
     for entry in folder.iterdir():
         if entry.is_dir():
-            if not entry.name.startswith(".") and entry.name not in _OF_OTHERS:
-                yield from _changed_at(entry)
-        elif entry.suffix in _SOURCES or entry.name == ".env":
+            if not entry.name.startswith(".") and entry.name not in _SKIPPED_FOLDERS:
+                yield from _modification_times(entry)
+        elif entry.suffix in _SOURCE_SUFFIXES or entry.name == ".env":
             try:
                 yield entry, entry.stat().st_mtime_ns
             except OSError:  # an editor has just replaced it

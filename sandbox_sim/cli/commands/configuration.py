@@ -1,6 +1,7 @@
 """`sandbox-sim config check | show | init | set | reset`."""
 
 import functools
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -9,14 +10,14 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 import click
 
-from sandbox_sim.cli.client import CommandFailed, Session, asks
+from sandbox_sim.cli.client import CommandFailed, Session, with_session
 from sandbox_sim.cli.options import (
     Command,
     Pairs,
     config_option,
-    pairs,
+    parse_pairs,
+    parse_value,
     set_option,
-    value_of,
     with_options,
 )
 from sandbox_sim.settings.loading import (
@@ -33,8 +34,10 @@ from sandbox_sim.values.clients import SANDBOX_CLIENT
 
 # Known variables that are not settings: options of the commands, that of the pytest plugin, and
 # those of our own tests.
-_OPTIONS: Final = frozenset({"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN", "URL"})
-_TESTS: Final = frozenset({"REQUIRE", "TEST_POSTGRES"})
+_OPTION_KEYS: Final = frozenset(
+    {"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN", "URL"}
+)
+_TEST_KEYS: Final = frozenset({"REQUIRE", "TEST_POSTGRES"})
 
 _HEAD = """\
 # Every setting of sandbox_sim, with its default. Remove the # from the settings that you change.
@@ -69,7 +72,7 @@ def load_or_exit(
         raise SystemExit(exit_code) from None
 
 
-def settings_options(*named: str, exit_code: int = 1) -> Callable[[Command], Command]:
+def settings_options(*setting_names: str, exit_code: int = 1) -> Callable[[Command], Command]:
     """Add `--config`, `--set` and an option for each of these settings.
 
     The command gets the settings as `loaded`. If they are invalid, it exits with `exit_code`.
@@ -80,12 +83,12 @@ def settings_options(*named: str, exit_code: int = 1) -> Callable[[Command], Com
         def run(
             *args: Any, config_file: Path | None, settings: Mapping[str, str], **given: Any
         ) -> Any:
-            flags = {name: given.pop(name) for name in named}
+            flags = {name: given.pop(name) for name in setting_names}
             flags = {name: value for name, value in flags.items() if value is not None}
             loaded = load_or_exit(config_file, {**settings, **flags}, exit_code)
             return command(*args, loaded=loaded, **given)
 
-        return with_options(run, [*map(_setting_option, named), config_option, set_option])
+        return with_options(run, [*map(_setting_option, setting_names), config_option, set_option])
 
     return decorate
 
@@ -101,7 +104,7 @@ def _setting_option(name: str) -> Callable[[Command], Command]:
 
 
 def _unknown_variables() -> Iterator[str]:
-    known = {*map(str.upper, Settings.model_fields), *_OPTIONS, *_TESTS}
+    known = {*map(str.upper, Settings.model_fields), *_OPTION_KEYS, *_TEST_KEYS}
     for variable in sorted(map(str.upper, os.environ)):
         name = variable.removeprefix(ENV_PREFIX)
         if name != variable and name not in known and not variable.startswith(NETWORK_PREFIX):
@@ -146,41 +149,38 @@ def show(obj: Mapping[str, Any], loaded: LoadedSettings, *, running: bool) -> No
 
 
 @config.command("set")
-@click.argument("changes", nargs=-1, required=True, metavar="NAME=VALUE...", callback=pairs)
-@asks
+@click.argument("changes", nargs=-1, required=True, metavar="NAME=VALUE...", callback=parse_pairs)
+@with_session
 def set_settings(session: Session, /, changes: Pairs) -> None:
     """Change settings of a running server. If one is invalid, none is changed.
 
     Write lists and tables as JSON. A change applies until the server stops or `config reset`.
     """
-    body = {name: value_of(text, number=True) for name, text in changes}
-    session.ask("PATCH", "config", body=body, keeps_null=True, lines=_changed)
+    body = {name: parse_value(text, number=True) for name, text in changes}
+    session.request("PATCH", "config", body=body, keep_null=True, lines=_changed_lines)
 
 
 @config.command("reset")
-@asks
+@with_session
 def reset_settings(session: Session, /) -> None:
     """Restore the settings that the running server was started with."""
-    session.ask("DELETE", "config", lines=_changed)
+    session.request("DELETE", "config", lines=_changed_lines)
 
 
-def _changed(document: dict[str, Any]) -> Iterator[str]:
+def _changed_lines(document: dict[str, Any]) -> Iterator[str]:
     """A line for each setting that was changed."""
     rows = {name: row for name, row in document["settings"].items() if row["changed"]}
-    for name, row in rows.items():
-        yield _running_line(name, row)
+    yield from itertools.starmap(_running_line, rows.items())
     if not rows:
         yield "every setting is as it was configured"
 
 
-@asks
+@with_session
 def _show_running(session: Session, /) -> None:
-    session.ask("GET", "config", lines=_running)
+    def lines(document: dict[str, Any]) -> Iterator[str]:
+        return itertools.starmap(_running_line, document["settings"].items())
 
-
-def _running(document: dict[str, Any]) -> Iterator[str]:
-    for name, row in document["settings"].items():
-        yield _running_line(name, row)
+    session.request("GET", "config", lines=lines)
 
 
 def _running_line(name: str, row: Mapping[str, Any]) -> str:
@@ -194,9 +194,9 @@ def _running_line(name: str, row: Mapping[str, Any]) -> str:
 def init(file: Path) -> None:
     """Write a commented configuration file; - means stdout. An existing file is not changed."""
     if str(file) == "-":
-        click.echo(commented(), nl=False)
+        click.echo(commented_settings(), nl=False)
         return
-    write_new(file, commented())
+    write_new(file, commented_settings())
     click.echo(f"wrote {file}; use it with: sandbox-sim serve --config {file}")
 
 
@@ -211,7 +211,7 @@ def write_new(file: Path, text: str) -> None:
         raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
 
 
-def commented() -> str:
+def commented_settings() -> str:
     """Return a configuration file in which every setting is a comment with its default."""
     parts = [_HEAD]
     for name, value in defaults().items():

@@ -21,12 +21,12 @@ from sandbox_sim.cli.client import CommandFailed
 from sandbox_sim.cli.commands.configuration import settings_options
 from sandbox_sim.cli.options import Integer
 from sandbox_sim.cli.serve.listening import (
-    CODES,
+    EXIT_CODES,
     bound_sockets,
     ignore_signals,
     registered,
     run_server,
-    stopped_by,
+    stop_on_signal,
     why_not_listening,
 )
 from sandbox_sim.cli.serve.process import serving
@@ -58,7 +58,7 @@ _WITHOUT_HANDSET: Final = {"magic_outcomes": dict(MAGIC_NUMBERS)}
 # must stop within ten seconds.
 _GRACE_S: Final = 0.5
 # An address that no machine has (RFC 5737): it has the route to other networks.
-_ELSEWHERE: Final = "203.0.113.1"
+_OTHER_NETWORK: Final = "203.0.113.1"
 
 
 @click.command()
@@ -88,9 +88,9 @@ def demo_settings(loaded: LoadedSettings) -> Settings:
     """The settings of the user; those that are not set get the defaults of the demonstration."""
     if loaded.settings.scheme != "http":
         raise CommandFailed("tls: the demo serves plain HTTP; leave out tls, cert and key")
-    by_itself = loaded.settings.approval == "auto" and "approval" in loaded.origins
-    wanted = {**DEMO_SETTINGS, **(_WITHOUT_HANDSET if by_itself else {})}
-    demo_only = {name: value for name, value in wanted.items() if name not in loaded.origins}
+    approves_at_once = loaded.settings.approval == "auto" and "approval" in loaded.origins
+    defaults = {**DEMO_SETTINGS, **(_WITHOUT_HANDSET if approves_at_once else {})}
+    demo_only = {name: value for name, value in defaults.items() if name not in loaded.origins}
     return loaded.settings.model_copy(update=demo_only)
 
 
@@ -98,7 +98,7 @@ def lan_address() -> str | None:
     """The address of this machine in its network; None if it has none. Sends no packet."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect((_ELSEWHERE, 9))  # only chooses a route
+            probe.connect((_OTHER_NETWORK, 9))  # only chooses a route
             found = str(probe.getsockname()[0])
         except OSError:
             return None
@@ -113,8 +113,8 @@ def settings_in_lan(settings: Settings, address: str | None) -> Settings:
     if settings.production:
         text = "--lan: everyone who scans the QR code gets access; leave out production"
         raise CommandFailed(text)
-    is_unnamed = settings.loopback or settings.host in WILDCARD_ADDRESSES
-    host = address if is_unnamed else settings.host
+    needs_address = settings.loopback or settings.host in LISTENS_ON_ALL
+    host = address if needs_address else settings.host
     if host is None:
         text = "--lan: the address of this machine in its network is not known"
         example = "--set host=192.168.1.5 --set control_token=SECRET"
@@ -132,19 +132,19 @@ def _client(settings: Settings) -> Client:
 
 
 async def _serve(settings: Settings, client: Client, shop_port: int, ready: "DemoReady") -> int:
-    stop = stopped_by(CODES)
-    at = settings.model_copy(update={"port": shop_port})
+    stop = stop_on_signal(EXIT_CODES)
+    shop_settings = settings.model_copy(update={"port": shop_port})
     with contextlib.ExitStack() as stack:
         try:
-            sockets = [stack.enter_context(each) for each in await bound_sockets(at)]
+            sockets = [stack.enter_context(each) for each in await bound_sockets(shop_settings)]
         except OSError as error:
-            text = why_not_listening(at, error).replace("--port", "--shop-port")
+            text = why_not_listening(shop_settings, error).replace("--port", "--shop-port")
             click.echo(text, err=True)
             return 1
-        framed = _framed_by_shop(settings, sockets[0].getsockname()[1])
+        gateway_settings = _allow_shop_frames(settings, sockets[0].getsockname()[1])
         async with (
-            serving(framed) as (gateway, port),
-            _open_shop(at, client, port, sockets) as url,
+            serving(gateway_settings) as (gateway, port),
+            _open_shop(shop_settings, client, port, sockets) as url,
         ):
             stack.enter_context(registered(settings, port))
             invite = partial(gateway.control.invitations.add, gateway.ids.token())
@@ -172,7 +172,7 @@ async def _open_shop(
             service_id=min(client.service_ids, default=_SERVICE_ID),
             payment_pages=tuple(pages),
             dashboard=f"{seen_at}/_sandbox/",
-            asks_on_handset=settings.approval == "handset",
+            approval_on_handset=settings.approval == "handset",
             magic_numbers=settings.magic_outcomes.items() >= MAGIC_NUMBERS.items(),
         )
     )
@@ -186,7 +186,7 @@ async def _open_shop(
         await runner.cleanup()
 
 
-def _framed_by_shop(settings: Settings, shop_port: int) -> Settings:
+def _allow_shop_frames(settings: Settings, shop_port: int) -> Settings:
     """The settings of the gateway, changed so that the shop may show its pages in frames."""
     shop = (f"localhost:{shop_port}", str(client_host(settings.host, shop_port)))
     return settings.model_copy(update={"allowed_hosts": [*settings.allowed_hosts, *shop]})

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -33,7 +34,7 @@ from sandbox_sim.callbacks.receiver_checks import (
 )
 from sandbox_sim.cli.client import CommandFailed, RunningGateway
 from sandbox_sim.cli.commands.configuration import load_or_exit
-from sandbox_sim.cli.options import Integer, Seconds, address, config_option
+from sandbox_sim.cli.options import Integer, Seconds, check_address, config_option
 from sandbox_sim.cli.sample_payments import GatewayPayments
 from sandbox_sim.records.callbacks import CallbackRecord, Profile
 from sandbox_sim.settings.schema import A_DAY_S, Settings
@@ -48,16 +49,16 @@ _COLOURS: Final = {
 }
 
 # Answers of a receiver are cut to this length.
-_SHOWN_CHARACTERS: Final = 200
+_MAX_SHOWN_CHARACTERS: Final = 200
 
 
-def titles(findings: Sequence[Finding], verdict: Verdict) -> Sequence[str]:
+def check_titles(findings: Sequence[Finding], verdict: Verdict) -> Sequence[str]:
     """The titles of the checks that have this verdict at least once, in order."""
     found = (_title(f.check) for f in findings if f.assessment.verdict is verdict)
     return list(dict.fromkeys(found))
 
 
-def introduction(receiver: Receiver, owner: str | None) -> str:
+def introduction_line(receiver: Receiver, owner: str | None) -> str:
     """The first line: the receiver, the profiles, the key and the timeout."""
     profiles = ", ".join(receiver.profiles)
     notes = [profile for profile in receiver.profiles if not receiver.must_accept(profile)]
@@ -75,34 +76,34 @@ def introduction(receiver: Receiver, owner: str | None) -> str:
     return f"{printable(redact_text(receiver.url))}: {profiles}; {signed}; {seconds}\n"
 
 
-def lines(of_check: Sequence[Finding], profiles: Sequence[Profile]) -> Iterator[str]:
+def finding_lines(findings: Sequence[Finding], profiles: Sequence[Profile]) -> Iterator[str]:
     """The findings of one check: a line for each assessment, and what to do about it.
 
     profiles: all profiles of the run; an assessment that is the same for all is printed once.
     """
     by_assessment: dict[Assessment, list[Finding]] = {}
-    for finding in of_check:
+    for finding in findings:
         by_assessment.setdefault(finding.assessment, []).append(finding)
-    for assessment, alike in by_assessment.items():
+    for assessment, same in by_assessment.items():
         verdict = click.style(f"{assessment.verdict:<8}", fg=_COLOURS[assessment.verdict])
-        aside = ", ".join(filter(None, (_profiles_of(alike, profiles), _duration_of(alike))))
-        says = _shortened(assessment.says) + (f" ({aside})" if aside else "")
-        yield f"{verdict} {_title(alike[0].check):<16} {says}"
+        aside = ", ".join(filter(None, (_profiles_of(same, profiles), _duration_of(same))))
+        says = _first_part(assessment.says) + (f" ({aside})" if aside else "")
+        yield f"{verdict} {_title(same[0].check):<16} {says}"
         if assessment.verdict in {Verdict.WARNING, Verdict.WRONG}:
-            yield from (f"{'':10}{line}" for line in _details(alike[0]))
+            yield from (f"{'':10}{line}" for line in _details(same[0]))
 
 
-def _profiles_of(alike: Sequence[Finding], profiles: Sequence[Profile]) -> str:
+def _profiles_of(same: Sequence[Finding], profiles: Sequence[Profile]) -> str:
     """The profiles of these findings; empty if the run has only one."""
-    named = [finding.profile for finding in alike if finding.profile is not None]
-    if not named or len(profiles) == 1:
+    named_profiles = [finding.profile for finding in same if finding.profile is not None]
+    if not named_profiles or len(profiles) == 1:
         return ""
-    return "every profile" if len(named) == len(profiles) else ", ".join(named)
+    return "every profile" if len(named_profiles) == len(profiles) else ", ".join(named_profiles)
 
 
-def _duration_of(alike: Sequence[Finding]) -> str:
+def _duration_of(same: Sequence[Finding]) -> str:
     """The durations of the answers, such as `3 to 9 ms`; empty without answers."""
-    durations = [f.exchange.response.duration_ms for f in alike if f.exchange is not None]
+    durations = [f.exchange.response.duration_ms for f in same if f.exchange is not None]
     if not durations:
         return ""
     least, most = min(durations), max(durations)
@@ -115,7 +116,7 @@ def _details(finding: Finding) -> Iterator[str]:
         callback, response = finding.exchange
         yield f"sent: {finding.sends}, {callback.transaction_id}, as {callback.profile}"
         if response.body.strip():
-            yield f"got:  {_shortened(response.body)}"
+            yield f"got:  {_first_part(response.body)}"
     yield f"do:   {printable(finding.assessment.remedy)}"
 
 
@@ -123,11 +124,11 @@ def _title(check: str) -> str:
     return check.replace("_", " ")
 
 
-def _shortened(text: str) -> str:
+def _first_part(text: str) -> str:
     """The beginning of a text from the receiver, in one line."""
     line = " ".join(text.split())
-    if len(line) > _SHOWN_CHARACTERS:
-        line = f"{line[:_SHOWN_CHARACTERS]}…"
+    if len(line) > _MAX_SHOWN_CHARACTERS:
+        line = f"{line[:_MAX_SHOWN_CHARACTERS]}…"
     return printable(line)
 
 
@@ -151,7 +152,7 @@ def configured_profile(settings: Settings, url: str) -> ConfiguredProfile:
     return ConfiguredProfile(profile, name)
 
 
-def working(findings: Sequence[Finding]) -> Sequence[Profile]:
+def working_profiles(findings: Sequence[Finding]) -> Sequence[Profile]:
     """The profiles with which a successful payment counts as paid, and a failed one does not."""
     verdicts = {(each.check, each.profile): each.assessment.verdict for each in findings}
     return [
@@ -162,7 +163,7 @@ def working(findings: Sequence[Finding]) -> Sequence[Profile]:
     ]
 
 
-def about_payments(payments: GatewayPayments, other_service: int | None) -> str:
+def payments_line(payments: GatewayPayments, other_service: int | None) -> str:
     """Whether status queries of the receiver found the sample payments; if not, what to do."""
     if payments.problem is not None:
         return f"status queries find no sample payment: {payments.problem}"
@@ -174,7 +175,7 @@ def about_payments(payments: GatewayPayments, other_service: int | None) -> str:
     return f"the payments exist in service {payments.service_id}; status queries find them"
 
 
-def tested(works: Sequence[Profile] | None, configured: ConfiguredProfile) -> dict[str, object]:
+def paid_json(works: Sequence[Profile] | None, configured: ConfiguredProfile) -> dict[str, object]:
     """The result of `--paid` as JSON; `set` is null if no setting has to change."""
     found = _recommended(works or (), configured.profile)
     return {
@@ -183,7 +184,7 @@ def tested(works: Sequence[Profile] | None, configured: ConfiguredProfile) -> di
     }
 
 
-def about_profiles(works: Sequence[Profile] | None, configured: ConfiguredProfile) -> Iterator[str]:
+def profile_lines(works: Sequence[Profile] | None, configured: ConfiguredProfile) -> Iterator[str]:
     """With `--paid`, which profiles work, and what to set; without it, how to choose one."""
     name, profile = configured.setting, configured.profile
     if works is None:
@@ -211,10 +212,10 @@ PLACEHOLDERS: Final = ("{reference}", "{transaction_id}")
 # Real time that a receiver has to mark an order as paid after it acknowledged the callback.
 ORDER_TIMEOUT_S: Final = 3.0
 
-_LOOK_AGAIN_S: Final = 0.25
+_POLL_INTERVAL_S: Final = 0.25
 
 # Real time limit of one command of the user.
-TIMEOUT_S: Final = 30.0
+COMMAND_TIMEOUT_S: Final = 30.0
 
 # Exit codes of a shell that cannot run a command.
 _CANNOT_RUN: Final = (126, 127)
@@ -237,7 +238,7 @@ def _order_command(
 
 
 @click.command()
-@click.argument("url", callback=address)
+@click.argument("url", callback=check_address)
 @click.option(
     "--secret-key",
     envvar="SANDBOX_SIM_SECRET_KEY",
@@ -308,40 +309,40 @@ def doctor(
     If you are unsure, try             callback_profile = superset
     """  # noqa: D301 -- click reads \b as a character
     settings = load_or_exit(config_file, {}).settings
-    key, owner = _key(settings, secret_key)
+    key, owner = _signing_key(settings, secret_key)
     limit = timedelta(seconds=settings.callback_timeout_s if timeout is None else timeout)
     configured = configured_profile(settings, url)
-    chosen = tuple(dict.fromkeys(map(Profile, profiles)))
+    chosen_profiles = tuple(dict.fromkeys(map(Profile, profiles)))
     gateway = RunningGateway(obj["endpoint_url"], obj["token"] or None)
     payments = GatewayPayments(gateway, settings, service_id)
     receiver = Receiver.configured_for(
-        url, key, configured.profile, limit, chosen, payments.service_id
+        url, key, configured.profile, limit, chosen_profiles, payments.service_id
     )
     orders = None if paid is None else OrderCommands(paid, order)
-    if obj["as_json"]:
-        findings, asked = asyncio.run(_examine(receiver, orders, payments, lambda _: None))
+    as_json = obj["as_json"]
+    if not as_json:
+        click.echo(introduction_line(receiver, owner))
+    on_check = (lambda _: None) if as_json else partial(_print, receiver)
+    findings, other_service = asyncio.run(_examine(receiver, orders, payments, on_check))
+    works = None if orders is None else working_profiles(findings)
+    status_queries = payments_line(payments, other_service)
+    if as_json:
         document = receiver_checks.shown(receiver, owner, findings)
-        works = None if orders is None else working(findings)
-        more = {"status_queries": about_payments(payments, asked), **tested(works, configured)}
+        more = {"status_queries": status_queries, **paid_json(works, configured)}
         click.echo(json.dumps({**document, **more}, indent=2))
     else:
-        click.echo(introduction(receiver, owner))
-        findings, asked = asyncio.run(
-            _examine(receiver, orders, payments, lambda found: _print(found, receiver))
-        )
-        click.echo(f"\n{printable(about_payments(payments, asked))}")
-        works = None if orders is None else working(findings)
-        for line in about_profiles(works, configured):
+        click.echo(f"\n{printable(status_queries)}")
+        for line in profile_lines(works, configured):
             click.echo(line)
-    if wrong := titles(findings, Verdict.WRONG):
+    if wrong := check_titles(findings, Verdict.WRONG):
         raise CommandFailed(f"wrong: {', '.join(wrong)}")
-    if not obj["as_json"]:
-        warnings = titles(findings, Verdict.WARNING)
+    if not as_json:
+        warnings = check_titles(findings, Verdict.WARNING)
         but = f", but see the warnings: {', '.join(warnings)}" if warnings else ""
         click.echo(f"nothing is wrong{but}")
 
 
-def _key(settings: Settings, given: str | None) -> tuple[str | None, str | None]:
+def _signing_key(settings: Settings, given: str | None) -> tuple[str | None, str | None]:
     """The key that signs callbacks, and whose it is; None if callbacks are not signed.
 
     It is the given key, else the key of a gateway with these settings.
@@ -358,7 +359,7 @@ async def _examine(
     receiver: Receiver,
     orders: "OrderCommands | None",
     payments: GatewayPayments,
-    done: Callable[[Sequence[Finding]], None],
+    on_check: Callable[[Sequence[Finding]], None],
 ) -> tuple[Sequence[Finding], int | None]:
     """Examine the receiver; return the findings, and the wrong service that it queried, if any.
 
@@ -370,17 +371,17 @@ async def _examine(
     async with open_doctor(orders, payments) as doctor:
         async for finding in doctor.examine(receiver):
             if findings and findings[-1].check != finding.check:
-                done(findings[printed:])
+                on_check(findings[printed:])
                 printed = len(findings)
             findings.append(finding)
-    done(findings[printed:])
+    on_check(findings[printed:])
     other_service = await payments.other_service()
     await payments.close()
     return findings, other_service
 
 
-def _print(of_check: Sequence[Finding], receiver: Receiver) -> None:
-    for line in lines(of_check, receiver.profiles):
+def _print(receiver: Receiver, findings: Sequence[Finding]) -> None:
+    for line in finding_lines(findings, receiver.profiles):
         click.echo(line)
 
 
@@ -399,28 +400,28 @@ class OrderCommands:
     async def create(self, callback: CallbackRecord) -> None:
         """Create the order of a callback. Raises `CommandFailed`."""
         if self._order is not None:
-            code, complaint = await _run(self._order, callback)
+            code, stderr_text = await _run(self._order, callback)
             if code != 0:
-                raise CommandFailed(f"--order exits with {code}{complaint}")
+                raise CommandFailed(f"--order exits with {code}{stderr_text}")
 
     async def becomes_paid(self, callback: CallbackRecord) -> bool:
         """Whether the order counts as paid within `ORDER_TIMEOUT_S`."""
-        until = self._clock.monotonic() + ORDER_TIMEOUT_S
+        deadline = self._clock.monotonic() + ORDER_TIMEOUT_S
         while not await self.is_paid(callback):
-            if self._clock.monotonic() >= until:
+            if self._clock.monotonic() >= deadline:
                 return False
-            await self._clock.pause(_LOOK_AGAIN_S)
+            await self._clock.pause(_POLL_INTERVAL_S)
         return True
 
     async def is_paid(self, callback: CallbackRecord) -> bool:
         """Whether the order counts as paid. Raises `CommandFailed` if the command cannot run."""
-        code, complaint = await _run(self._paid, callback)
+        code, stderr_text = await _run(self._paid, callback)
         if code in _CANNOT_RUN:
-            raise CommandFailed(f"--paid cannot be run{complaint}")
+            raise CommandFailed(f"--paid cannot be run{stderr_text}")
         return code == 0
 
 
-def filled(command: str, callback: CallbackRecord) -> str:
+def fill(command: str, callback: CallbackRecord) -> str:
     """The command with the ids of a callback, each quoted as one shell argument."""
     ids = (reference_of(callback), callback.transaction_id)
     for placeholder, value in zip(PLACEHOLDERS, ids, strict=True):
@@ -432,17 +433,17 @@ async def _run(command: str, callback: CallbackRecord) -> tuple[int, str]:
     """Run a command; return its exit code, and `: ` with its stderr, or an empty text."""
     with tempfile.TemporaryFile() as stderr:  # a child of the command may keep a pipe open
         process = await asyncio.create_subprocess_exec(
-            *("/bin/sh", "-c", filled(command, callback)),
+            *("/bin/sh", "-c", fill(command, callback)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=stderr,
             start_new_session=True,  # so that `killpg` also ends the children of the command
         )
         try:
-            async with SystemClock().timeout(TIMEOUT_S):
+            async with SystemClock().timeout(COMMAND_TIMEOUT_S):
                 code = await process.wait()
         except TimeoutError:
-            late = f"a command did not end within {TIMEOUT_S:g} s: {command}"
+            late = f"a command did not end within {COMMAND_TIMEOUT_S:g} s: {command}"
             raise CommandFailed(late) from None
         finally:
             if process.returncode is None:

@@ -15,8 +15,8 @@ from sandbox_sim.values.response_codes import CATALOGUE
 _STATUS_SETTING: Final = "sandbox_reject_status"
 _WIDTH: Final = 10
 _LONGEST_DEFAULT: Final = 30
-_CHOICE: Final = "our own decision, where the interface is silent"
-_STATED: Final = "a rule of the interface"
+_OUR_DECISION: Final = "our own decision, where the interface is silent"
+_INTERFACE_RULE: Final = "a rule of the interface"
 _PAGES: Final = "docs"
 
 
@@ -30,7 +30,7 @@ def explain(obj: Mapping[str, Any], /, name: str) -> None:
     says how to provoke it and which settings change it. No gateway has to run.
     """
     document = _document(name)
-    click.echo(json.dumps(document) if obj["as_json"] else "\n".join(_lines(document)))
+    click.echo(json.dumps(document) if obj["as_json"] else "\n".join(_document_lines(document)))
 
 
 @click.command()
@@ -56,12 +56,12 @@ def _document(name: str) -> dict[str, Any]:
         **{each.id.lower(): each for each in rules()},
         **{each.id.lower(): each for each in markers()},
     }
-    wanted = name.strip().lower()
-    match known.get(wanted) or known.get(wanted.zfill(3) if wanted.isdigit() else wanted):
+    key = name.strip().lower()
+    match known.get(key) or known.get(key.zfill(3) if key.isdigit() else key):
         case CodeMeaning() as code:
-            return _of_code(code)
+            return _code_document(code)
         case Rule() as rule:
-            return _of_rule(rule)
+            return _rule_document(rule)
         case Marker() as marker:
             return {
                 "name": marker.id,
@@ -69,10 +69,10 @@ def _document(name: str) -> dict[str, Any]:
                 "provoke": marker.provoke,
                 "change": [marker.change],
             }
-    near = difflib.get_close_matches(wanted, known, n=3)
+    close_matches = difflib.get_close_matches(key, known, n=3)
     hint = (
-        f"did you mean {' or '.join(near)}?"
-        if near
+        f"did you mean {' or '.join(close_matches)}?"
+        if close_matches
         else "give a code such as 019, or the value of X-Sandbox-Rule"
     )
     raise click.BadParameter(
@@ -80,7 +80,7 @@ def _document(name: str) -> dict[str, Any]:
     )
 
 
-def _of_code(code: CodeMeaning) -> dict[str, Any]:
+def _code_document(code: CodeMeaning) -> dict[str, Any]:
     row = CATALOGUE[code.code]
     by_id = {rule.id: rule for rule in rules()}
     settings = [name for rule in code.rules if rule in by_id for name in by_id[rule].settings]
@@ -90,22 +90,22 @@ def _of_code(code: CodeMeaning) -> dict[str, Any]:
         "http_status": row.http_status,
         "states": code.means,
         "rules": list(code.rules),
-        "see": _cited(" ".join(code.rules), code.code),
+        "see": _cited_rules(" ".join(code.rules), code.code),
         "read": f"{_PAGES}/interface.md#codes",
         "provoke": _with_needs(code.provoke, code.needs),
         "change": _settings([*settings, *([_STATUS_SETTING] if row.sandbox else [])]),
     }
 
 
-def _of_rule(rule: Rule) -> dict[str, Any]:
+def _rule_document(rule: Rule) -> dict[str, Any]:
     codes = [each.code for each in code_meanings() if rule.id in each.rules]
     return {
         "name": rule.id,
         "section": rule.section,
-        "is": _CHOICE if _is_choice(rule.id) else _STATED,
+        "is": _OUR_DECISION if _is_choice(rule.id) else _INTERFACE_RULE,
         "states": " ".join(rule.states.split()),
         "codes": codes,
-        "see": _cited(rule.states, rule.id),
+        "see": _cited_rules(rule.states, rule.id),
         "read": f"{_PAGES}/{'fidelity' if _is_choice(rule.id) else 'interface'}.md#{_anchor(rule)}",
         "provoke": _with_needs(rule.provoke, rule.needs),
         "change": _settings(rule.settings),
@@ -121,11 +121,11 @@ def _anchor(rule: Rule) -> str:
     return "what-sandbox_sim-chose" if _is_choice(rule.id) else rule.id
 
 
-def _cited(text: str, own: str) -> dict[str, str]:
+def _cited_rules(text: str, own_name: str) -> dict[str, str]:
     """The statements of the other rules that a text names."""
-    stated = {rule.id: " ".join(rule.states.split()) for rule in rules()}
-    named = dict.fromkeys(re.findall(r"\bD\d+\b|\b[a-z]+\.\d+\b", text))
-    return {name: stated[name] for name in named if name in stated and name != own}
+    statements = {rule.id: " ".join(rule.states.split()) for rule in rules()}
+    ids = dict.fromkeys(re.findall(r"\bD\d+\b|\b[a-z]+\.\d+\b", text))
+    return {name: statements[name] for name in ids if name in statements and name != own_name}
 
 
 def _with_needs(provoke: str, needs: str) -> str:
@@ -145,22 +145,22 @@ def _settings(names: Iterable[str]) -> list[str]:
     return shown
 
 
-def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+def _document_lines(document: Mapping[str, Any]) -> Iterator[str]:
     head = document["name"]
     if "message" in document:
         head += f": {document['message']} (HTTP {document['http_status']})"
     elif "section" in document:
         head += f", {document['is']} ({document['section']})"
     yield click.style(head, bold=True)
-    yield from _field("means", document["states"])
+    yield from _field_line("means", document["states"])
     for name, states in document.get("see", {}).items():
-        yield from _field("rule" if "message" in document else "see", f"{name}: {states}")
-    yield from _field("codes", ", ".join(document.get("codes", ())))
-    yield from _field("provoke", document["provoke"])
-    yield from _field("change", ", ".join(document["change"]) or "no setting changes it")
-    yield from _field("read", document.get("read", ""))
+        yield from _field_line("rule" if "message" in document else "see", f"{name}: {states}")
+    yield from _field_line("codes", ", ".join(document.get("codes", ())))
+    yield from _field_line("provoke", document["provoke"])
+    yield from _field_line("change", ", ".join(document["change"]) or "no setting changes it")
+    yield from _field_line("read", document.get("read", ""))
 
 
-def _field(name: str, text: str) -> Iterator[str]:
+def _field_line(name: str, text: str) -> Iterator[str]:
     if text:
         yield f"  {name:<{_WIDTH}}{text}"

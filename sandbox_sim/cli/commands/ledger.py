@@ -10,9 +10,9 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from sandbox_sim.cli.client import Session, asks
-from sandbox_sim.cli.options import Day, Filter, Query, selecting
-from sandbox_sim.cli.tables import more, table
+from sandbox_sim.cli.client import Session, with_session
+from sandbox_sim.cli.options import Day, Filter, Query, list_options
+from sandbox_sim.cli.tables import next_page_line, table
 
 _ACCOUNTS = "sms, collection, payout or airtime"
 _ENDS = "collection, payout, sms, airtime, clearing, fees or suspense"
@@ -38,56 +38,56 @@ _reference = click.option(
 )
 
 
-def _signed(command: Callable[..., Any]) -> Callable[..., Any]:
+def _signature_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say who makes an entry and why."""
     why = click.option("--reason", required=True, help="Why; it is saved with your name.")
     return why(_by(_reference(command)))
 
 
 @ledger.command()
-@selecting(_FILTERS)
-@asks
+@list_options(_FILTERS)
+@with_session
 def show(session: Session, query: Query) -> None:
     """Show postings, newest first, and the balances."""
-    session.ask("GET", "ledger", query=query, lines=_lines)
+    session.request("GET", "ledger", query=query, lines=_posting_lines)
 
 
-def _lines(document: dict[str, Any]) -> Iterator[str]:
+def _posting_lines(document: dict[str, Any]) -> Iterator[str]:
     postings = document["postings"]
     if postings:
-        signed = any("manual" in each for each in postings)
-        rows = [_row(each, signed=signed) for each in postings]
-        yield from _table(rows, "at", "id", "service_id", "account", "amount", "reason")
+        with_manual = any("manual" in each for each in postings)
+        rows = [_posting_cells(each, with_manual=with_manual) for each in postings]
+        yield from _records_table(rows, "at", "id", "service_id", "account", "amount", "reason")
     else:
         yield "no postings"
-    yield from more(document)
+    yield from next_page_line(document)
     for name, first in (("balances", ("service_id", "account")), ("accounts", ("account",))):
         if document.get(name):
             yield ""
-            yield from _table(document[name], *first, "balance")
+            yield from _records_table(document[name], *first, "balance")
 
 
-def _row(posting: dict[str, Any], *, signed: bool) -> dict[str, Any]:
-    """The cells of a posting. signed: whether the table has columns for manual entries."""
+def _posting_cells(posting: dict[str, Any], *, with_manual: bool) -> dict[str, Any]:
+    """The cells of a posting. with_manual: whether the table has columns for manual entries."""
     cells = {name: value for name, value in posting.items() if name != "manual"}
     manual = posting.get("manual", {"by": "", "reason": "", "reference": ""})
-    if signed:
+    if with_manual:
         cells |= {"by": manual["by"], "why": manual["reason"], "reference": manual["reference"]}
     return cells
 
 
 @ledger.command()
-@asks
+@with_session
 def audit(session: Session) -> None:
     """Add up the whole ledger and check all its rules. Exit 1 if one is broken."""
     query = [("audit", "true"), ("limit", 1)]
     answer = session.gateway.control("GET", "ledger", query=query, timeout_s=_AUDIT_TIMEOUT_S)
-    session.show(answer, _audited)
+    session.show(answer, _audit_lines)
     if not answer.document["agrees"]:
         click.get_current_context().exit(1)
 
 
-def _audited(document: dict[str, Any]) -> Iterator[str]:
+def _audit_lines(document: dict[str, Any]) -> Iterator[str]:
     for each in document["violations"]:
         yield f"the ledger breaks a rule: {each['rule']}: {each['detail']}"
     if document["agrees"]:
@@ -99,10 +99,10 @@ def _audited(document: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _table(records: list[dict[str, Any]], *names: str) -> Iterator[str]:
+def _records_table(records: list[dict[str, Any]], *names: str) -> Iterator[str]:
     """A table with these fields first, then the others."""
-    every = (*names, *(name for name in records[0] if name not in names))
-    return table(every, [[record[name] for name in every] for record in records])
+    columns = (*names, *(name for name in records[0] if name not in names))
+    return table(columns, [[record[name] for name in columns] for record in records])
 
 
 @ledger.command()
@@ -115,7 +115,7 @@ def _table(records: list[dict[str, Any]], *names: str) -> Iterator[str]:
 @click.option("--reason", help="Mode P: why; it is saved with your name.")
 @_by
 @_reference
-@asks
+@with_session
 def topup(
     session: Session,
     /,
@@ -124,7 +124,7 @@ def topup(
     mode: str,
     account: str,
     reason: str | None,
-    **signed: str,
+    **signature: str,
 ) -> None:
     """Add SMS units to a service, or airtime in mode P. Mode P needs --reason."""
     body: dict[str, object] = {"service_id": service_id, "units": units}
@@ -134,14 +134,14 @@ def topup(
         raise click.UsageError("--mode P needs --reason: say why the units are added")
     source = click.get_current_context().get_parameter_source("by")
     has_name = source is not ParameterSource.DEFAULT
-    if mode == "S" and (reason or signed["reference"] or has_name):
+    if mode == "S" and (reason or signature["reference"] or has_name):
         raise click.UsageError("--by, --reason and --reference are for --mode P")
     if mode == "P":
-        body |= {"reason": reason, **signed}
-    session.ask("POST", "ledger", "topup", body=body, lines=_balance)
+        body |= {"reason": reason, **signature}
+    session.request("POST", "ledger", "topup", body=body, lines=_balance_line)
 
 
-def _balance(document: dict[str, Any]) -> Iterator[str]:
+def _balance_line(document: dict[str, Any]) -> Iterator[str]:
     mode = f" in mode {document['mode']}" if "mode" in document else ""
     has = f"{document['sms_balance']} SMS units" if "sms_balance" in document else "airtime of "
     has += document.get("airtime_balance", "")
@@ -149,13 +149,13 @@ def _balance(document: dict[str, Any]) -> Iterator[str]:
 
 
 @ledger.command()
-@asks
+@with_session
 def suspense(session: Session) -> None:
     """List the amounts in suspense in mode P, for each payment."""
-    session.ask("GET", "ledger", "suspense", lines=_suspense)
+    session.request("GET", "ledger", "suspense", lines=_suspense_lines)
 
 
-def _suspense(document: dict[str, Any]) -> Iterator[str]:
+def _suspense_lines(document: dict[str, Any]) -> Iterator[str]:
     items = document["suspense"]
     if not items:
         yield "nothing is in suspense"
@@ -173,22 +173,22 @@ def _suspense(document: dict[str, Any]) -> Iterator[str]:
     help="Where it goes: the wallet of the service, the network, or your fees.",
 )
 @click.option("--amount", help="The amount to move; by default all of it.")
-@_signed
-@asks
+@_signature_options
+@with_session
 def resolve(
-    session: Session, /, ids: tuple[str, ...], to: str, amount: str | None, **signed: str
+    session: Session, /, ids: tuple[str, ...], to: str, amount: str | None, **signature: str
 ) -> None:
     """Move the amount that a payment of mode P has in suspense to the account of --to.
 
     ID is any identifier of the payment. A negative amount, which was paid out, is taken from that
     account.
     """
-    service_id, name = _payment(ids)
-    body = {"transaction": name, "service_id": service_id, "to": to, "amount": amount, **signed}
-    session.ask("POST", "ledger", "resolve", body=body, lines=_entry)
+    service_id, name = _parse_ids(ids)
+    body = {"transaction": name, "service_id": service_id, "to": to, "amount": amount, **signature}
+    session.request("POST", "ledger", "resolve", body=body, lines=_entry_line)
 
 
-def _payment(ids: tuple[str, ...]) -> tuple[int | None, str]:
+def _parse_ids(ids: tuple[str, ...]) -> tuple[int | None, str]:
     if len(ids) > 2 or (len(ids) == 2 and not ids[0].isdigit()):
         raise click.UsageError("too many arguments: give [SERVICE_ID] ID")
     return (int(ids[0]) if len(ids) == 2 else None), ids[-1]
@@ -202,24 +202,25 @@ def _payment(ids: tuple[str, ...]) -> tuple[int | None, str]:
 @click.option("--network", default="", help="The network of the account clearing.")
 @click.option("--transaction", default="", help="The payment of the amount in suspense.")
 @click.option("--currency", default="GHS", help="The currency of a collection or payout wallet.")
-@_signed
-@asks
+@_signature_options
+@with_session
 def adjust(session: Session, /, service_id: int, amount: str, **fields: str) -> None:
     """Post a correction of mode P between a wallet of a service and an internal account."""
     body: dict[str, object] = {"service_id": service_id, "amount": amount, **fields}
-    session.ask("POST", "ledger", "adjust", body=body, lines=_entry)
+    session.request("POST", "ledger", "adjust", body=body, lines=_entry_line)
 
 
 @ledger.command()
 @click.argument("entry", type=int)
-@_signed
-@asks
-def reverse(session: Session, /, entry: int, **signed: str) -> None:
+@_signature_options
+@with_session
+def reverse(session: Session, /, entry: int, **signature: str) -> None:
     """Reverse a manual entry. ENTRY is its id in `ledger show`."""
-    session.ask("POST", "ledger", "reverse", body={"entry": entry, **signed}, lines=_entry)
+    body = {"entry": entry, **signature}
+    session.request("POST", "ledger", "reverse", body=body, lines=_entry_line)
 
 
-def _entry(document: dict[str, Any]) -> Iterator[str]:
+def _entry_line(document: dict[str, Any]) -> Iterator[str]:
     amount = document["amount"].removeprefix("-")
     moved = f"{amount} from {document['debit']} to {document['credit']}"
     yield f"entry {document['id']}: {moved}, {document['reason']}"
@@ -233,15 +234,11 @@ _currency = click.option(
 @ledger.command()
 @click.argument("service_id", type=int)
 @click.option(
-    "--until",
-    type=Day(),
-    metavar="DAY",
-    required=True,
-    help="The last day of the period, in UTC.",
+    "--until", type=Day(), metavar="DAY", required=True, help="The last day of the period, in UTC."
 )
 @_currency
-@_signed
-@asks
+@_signature_options
+@with_session
 def close(session: Session, /, service_id: int, until: datetime, **fields: str) -> None:
     """Pay out the collections of a period to the merchant, in one entry of mode P.
 
@@ -249,10 +246,10 @@ def close(session: Session, /, service_id: int, until: datetime, **fields: str) 
     """
     end = f"{until.date() + timedelta(days=1)}T00:00:00Z"
     body: dict[str, object] = {"service_id": service_id, "until": end, **fields}
-    session.ask("POST", "ledger", "close", body=body, lines=_closed)
+    session.request("POST", "ledger", "close", body=body, lines=_period_lines)
 
 
-def _closed(document: dict[str, Any]) -> Iterator[str]:
+def _period_lines(document: dict[str, Any]) -> Iterator[str]:
     service, period = document["service_id"], document["period"]
     count = len(document["lines"])
     paid = f"{document['total']} {document['currency']} in {count} line{'s' * (count != 1)}"
@@ -264,33 +261,34 @@ _COLUMNS: Final = (
     *("id", "at", "reason", "transaction_id", "network_transaction_id", "amount", "currency"),
     *("by", "why", "reference"),
 )
-_TYPED: Final = ("transaction_id", "by", "why", "reference")
+_TYPED_COLUMNS: Final = ("transaction_id", "by", "why", "reference")
 
 
 @ledger.command()
 @click.argument("service_id", type=int)
 @click.option("--period", type=int, help="The number of a closed period; without it, the open one.")
 @_currency
-@asks
+@with_session
 def statement(session: Session, service_id: int, period: int | None, currency: str) -> None:
     """Write the statement of a period as CSV. The sum of its amounts is the payout."""
     query = [("service_id", service_id), ("period", period), ("currency", currency)]
-    session.ask("GET", "ledger", "statement", query=query, lines=_statement)
+    session.request("GET", "ledger", "statement", query=query, lines=_statement_lines)
 
 
-def _statement(document: dict[str, Any]) -> Iterator[str]:
+def _statement_lines(document: dict[str, Any]) -> Iterator[str]:
     text = io.StringIO()
     rows = csv.DictWriter(text, _COLUMNS, extrasaction="ignore", lineterminator="\n")
     rows.writeheader()
     for line in document["lines"]:
         manual = line.get("manual", {"reason": ""})
         of_person = {**manual, "why": manual["reason"]}
-        about = {"network_transaction_id": line["subject"], "currency": document["currency"]}
-        cells = {**of_person, **line, **about}
-        rows.writerow(cells | {name: _as_text(cells[name]) for name in _TYPED if name in cells})
+        ids = {"network_transaction_id": line["subject"], "currency": document["currency"]}
+        cells = {**of_person, **line, **ids}
+        typed = {name: _escape_formula(cells[name]) for name in _TYPED_COLUMNS if name in cells}
+        rows.writerow(cells | typed)
     yield from text.getvalue().splitlines()
 
 
-def _as_text(cell: str) -> str:
+def _escape_formula(cell: str) -> str:
     """A cell that people or clients typed, quoted if a spreadsheet would run it as a formula."""
     return f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell

@@ -17,8 +17,8 @@ from pydantic import BaseModel, Field
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.adapters.tls import authority_file, client_context
-from sandbox_sim.cli.client import CommandFailed, RunningGateway, readable
-from sandbox_sim.cli.options import address
+from sandbox_sim.cli.client import CommandFailed, RunningGateway, reporting_misread
+from sandbox_sim.cli.options import check_address
 from sandbox_sim.ports import RunningTasks
 from sandbox_sim.records.callbacks import verdict
 from sandbox_sim.settings.schema import A_DAY_S, authority_folder
@@ -29,12 +29,12 @@ from sandbox_sim.values.redaction import printable, redact_text
 _RECONNECT_S: Final = 1.0
 _SILENT_S: Final = 45.0
 # One event is one line.
-_LONGEST_LINE: Final = 16 * 1024 * 1024
+_MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 # Of the body of a refusal; the message of an error is short.
-_MOST_REFUSAL_BYTES: Final = 64 * 1024
+_MAX_ERROR_BYTES: Final = 64 * 1024
 
 # An event, as `--json` prints it.
-Told = Mapping[str, Any]
+ForwardingEvent = Mapping[str, Any]
 
 
 class _Callback(BaseModel):
@@ -53,7 +53,7 @@ class _Callback(BaseModel):
     "--forward-to",
     required=True,
     metavar="URL",
-    callback=address,
+    callback=check_address,
     help="Where callbacks go, such as http://127.0.0.1:5000/callback.",
 )
 @click.option("--service-id", type=int, help="Only callbacks of this service; without it, all.")
@@ -73,13 +73,13 @@ def listen(
         gateway = RunningGateway(from_url, token, "--from")
     gateway.control("GET", "clock")  # a wrong address or token gets a clear message here
 
-    def tell(told: Told) -> None:
-        lines = [json.dumps(told)] if obj["as_json"] else _in_words(told, redact_text(forward_to))
+    def notify(event: ForwardingEvent) -> None:
+        lines = [json.dumps(event)] if obj["as_json"] else _describe(event, redact_text(forward_to))
         for line in lines:
             click.echo(printable(line))
 
-    forwarding = Forwarding(gateway.address, obj["token"], forward_to, service_id, tell)
-    with readable(gateway.address):
+    forwarding = Forwarding(gateway.address, obj["token"], forward_to, service_id, notify)
+    with reporting_misread(gateway.address):
         asyncio.run(forwarding.run_forever())
 
 
@@ -88,14 +88,14 @@ class Forwarding:
     """Gets the callbacks of a gateway and posts them to one address.
 
     token: the control token of the gateway. service_id: None for all services.
-    tell: called with each event, as `listen --json` prints it.
+    notify: called with each event, as `listen --json` prints it.
     """
 
     gateway: str
     token: str | None
     forward_to: str
     service_id: int | None
-    tell: Callable[[Told], None]
+    notify: Callable[[ForwardingEvent], None]
 
     def __post_init__(self) -> None:
         self._url = f"{self.gateway}/_sandbox/listen"
@@ -104,8 +104,8 @@ class Forwarding:
     async def run_forever(self) -> None:
         """Listen, and connect again after every lost connection.
 
-        Raises `CommandFailed` if the gateway refuses the listener, and one of `MISREAD` if it
-        sends what this version does not know.
+        Raises `CommandFailed` if the gateway refuses the listener, and one of `MISREAD_ERRORS` for
+        an event that this version does not know.
         """
         while True:
             try:
@@ -113,7 +113,7 @@ class Forwarding:
                 why = "the gateway closed it"
             except (aiohttp.ClientError, OSError) as error:
                 why = str(error) or type(error).__name__
-            self.tell({"event": "disconnected", "why": why})
+            self.notify({"event": "disconnected", "why": why})
             await self._clock.pause(_RECONNECT_S)
 
     async def run_once(self) -> None:
@@ -129,20 +129,20 @@ class Forwarding:
             session.get(
                 self._url,
                 params={"forward_to": self.forward_to, **of_service},
-                read_bufsize=_LONGEST_LINE,
+                read_bufsize=_MAX_LINE_BYTES,
                 allow_redirects=False,  # as every command
             ) as stream,
         ):
             if stream.status != HTTPStatus.OK:
-                raise CommandFailed(await _refusal(stream))
+                raise CommandFailed(await _error_message(stream))
             forwards = RunningTasks()
             answers = self._url
             try:
-                async for event, data in _events(stream):
-                    if event == "listening":
+                async for name, data in _events(stream):
+                    if name == "listening":
                         greeting = json.loads(data)
                         answers = f"{self._url}/{greeting['listener']}/answers"
-                        self.tell({"event": event, "shared": greeting["shared"]})
+                        self.notify({"event": name, "shared": greeting["shared"]})
                         continue
                     callback = _Callback.model_validate_json(data)
                     forwards.start(self._forward(session, sender, answers, callback))
@@ -171,7 +171,7 @@ class Forwarding:
             "problem": response.problem,
             "failure": None if kind is None else kind.name.lower(),
         }
-        self.tell(
+        self.notify(
             {
                 "event": "callback",
                 "url": callback.url,
@@ -187,13 +187,13 @@ class Forwarding:
 
 async def _events(stream: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, str]]:
     """The Server-Sent Events of a stream: name and data. Raises `ValueError` for a long line."""
-    event = ""
+    name = ""
     async for line in _lines(stream):
-        name, _, value = line.decode().rstrip("\n").partition(": ")
-        if name == "event":
-            event = value
-        elif name == "data":
-            yield event, value
+        field, _, value = line.decode().rstrip("\n").partition(": ")
+        if field == "event":
+            name = value
+        elif field == "data":
+            yield name, value
 
 
 async def _lines(stream: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
@@ -204,26 +204,26 @@ async def _lines(stream: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         raise ValueError("a line is too long") from None
 
 
-async def _refusal(answer: aiohttp.ClientResponse) -> str:
+async def _error_message(answer: aiohttp.ClientResponse) -> str:
     """The message of an error of the control API."""
     try:
-        body = await answer.content.readexactly(_MOST_REFUSAL_BYTES)
-    except asyncio.IncompleteReadError as whole:
-        body = whole.partial
+        body = await answer.content.readexactly(_MAX_ERROR_BYTES)
+    except asyncio.IncompleteReadError as incomplete:
+        body = incomplete.partial
     try:
         return str(json.loads(body)["error"]["message"])
     except (LookupError, TypeError, ValueError, RecursionError):
         return f"{answer.url.origin()} answers HTTP {answer.status}: it is not a gateway"
 
 
-def _in_words(told: Told, forward_to: str) -> Iterator[str]:
+def _describe(event: ForwardingEvent, forward_to: str) -> Iterator[str]:
     """The lines that the terminal shows for an event."""
-    match told["event"]:
+    match event["event"]:
         case "callback":
-            yield f"{told['url']} -> {forward_to}: {told['verdict']} ({told['duration_ms']} ms)"
+            yield f"{event['url']} -> {forward_to}: {event['verdict']} ({event['duration_ms']} ms)"
         case "listening":
             yield f"callbacks go to {forward_to}; Ctrl-C ends it"
-            if told["shared"]:
+            if event["shared"]:
                 yield "other servers of this gateway may send callbacks that are not forwarded"
         case _:
-            yield f"not connected ({told['why']}): callbacks go to their receivers; trying again"
+            yield f"not connected ({event['why']}): callbacks go to their receivers; trying again"

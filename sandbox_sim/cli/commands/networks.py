@@ -6,14 +6,14 @@ from typing import Final
 
 import click
 
-from sandbox_sim.cli.client import Session, asks
+from sandbox_sim.cli.client import Session, with_session
 from sandbox_sim.cli.options import Integer, config_option, set_option
-from sandbox_sim.cli.tables import Shown, fields, listing
+from sandbox_sim.cli.tables import Json, fields, listing
 from sandbox_sim.records.exchanges import NotificationState
 
 # Seconds. The check of a network can take its `timeout_s`, which may be 300.
 _TIMEOUT_S: Final = 330.0
-_NONE: Final = "networks: the gateway runs without production"
+_NO_NETWORKS: Final = "networks: the gateway runs without production"
 
 
 @click.group()
@@ -22,17 +22,17 @@ def networks() -> None:
 
 
 @networks.command(name="list")
-@asks
+@with_session
 def list_(session: Session) -> None:
     """List the networks with their routes, breakers and open attempts."""
-    session.ask("GET", "networks", lines=_lines)
+    session.request("GET", "networks", lines=_network_lines)
 
 
 @networks.command()
-@asks
+@with_session
 def check(session: Session) -> None:
     """Check whether each network is healthy. Exit 1 if one is not."""
-    answer = session.ask("POST", "networks", "check", timeout_s=_TIMEOUT_S, lines=_checked)
+    answer = session.request("POST", "networks", "check", timeout_s=_TIMEOUT_S, lines=_health_lines)
     if not all(each["health"]["ok"] for each in answer.document["networks"]):
         raise SystemExit(1)
 
@@ -63,22 +63,22 @@ def prove(
     help="Only notifications in this state; failed and refused ones need your attention.",
 )
 @click.option("--limit", type=Integer(1), default=20, show_default=True, help="How many.")
-@asks
+@with_session
 def notifications(session: Session, network: str | None, state: str | None, limit: int) -> None:
     """List the stored notifications of networks, newest first."""
     query = [("network", network), ("state", state), ("limit", limit)]
-    session.ask("GET", "networks", "notifications", query=query, lines=_notifications)
+    session.request("GET", "networks", "notifications", query=query, lines=_notification_lines)
 
 
-def _notifications(document: Shown) -> Iterator[str]:
+def _notification_lines(document: Json) -> Iterator[str]:
     names = ("id", "time=received_at", "network", "state", "attempt=attempt_id", "note")
     return listing(document["notifications"], "notifications", fields(*names))
 
 
-def _lines(document: Shown) -> Iterator[str]:
+def _network_lines(document: Json) -> Iterator[str]:
     return listing(
         document["networks"],
-        _NONE,
+        _NO_NETWORKS,
         {
             **fields("network=name", "adapter"),
             "breaker": lambda network: network["breaker"]["state"],
@@ -89,16 +89,16 @@ def _lines(document: Shown) -> Iterator[str]:
     )
 
 
-def _route(route: Shown) -> str:
+def _route(route: Json) -> str:
     """The text of a route, such as `collect payout, MTN`."""
     parts = (" ".join(route[name]) for name in ("operation", "nw") if route[name])
     return ", ".join(parts) or "all"
 
 
-def _checked(document: Shown) -> Iterator[str]:
+def _health_lines(document: Json) -> Iterator[str]:
     found = document["networks"]
     if not found:
-        yield f"no {_NONE}"
+        yield f"no {_NO_NETWORKS}"
     for each in found:
         word = "healthy" if each["health"]["ok"] else "not healthy"
         yield f"{each['name']} ({each['adapter']}): {word}: {each['health']['detail']}"

@@ -8,8 +8,15 @@ from typing import Any, Final
 import click
 
 from sandbox_sim.cli import tables
-from sandbox_sim.cli.client import Session, asks
-from sandbox_sim.cli.options import Command, Query, pairs, selecting, value_of, with_options
+from sandbox_sim.cli.client import Session, with_session
+from sandbox_sim.cli.options import (
+    Command,
+    Query,
+    list_options,
+    parse_pairs,
+    parse_value,
+    with_options,
+)
 from sandbox_sim.cli.record_commands import RecordView
 from sandbox_sim.web.pages.rule_words import fault_words, match_words, override_words
 
@@ -55,13 +62,13 @@ def _rule_options(command: Command) -> Command:
         if once and times is not None:
             raise click.UsageError("--once is the same as --times 1: give one of them")
         match = {name: given.pop(name) for name in _MATCH}
-        body = {"match": _match(match), "times": 1 if once else times}
+        body = {"match": _match_body(match), "times": 1 if once else times}
         command(session, rule=body, **given)
 
     return with_options(run, _RULE_OPTIONS)
 
 
-def _match(given: Mapping[str, Any]) -> dict[str, Any]:
+def _match_body(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the field `match` of the control API."""
     match = {name: value for name, value in given.items() if value is not None}
     bounds = {end: match.pop(f"{end}_amount") for end in ("min", "max") if f"{end}_amount" in match}
@@ -70,7 +77,7 @@ def _match(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**match, "amount": bounds} if bounds else match
 
 
-def _used_in_words(rule: UserRule) -> str:
+def _describe_use(rule: UserRule) -> str:
     """How often a rule applied: `2 of 3`, or `2` if it has no limit."""
     return f"{rule['used']}" if rule["times"] is None else f"{rule['used']} of {rule['times']}"
 
@@ -80,12 +87,12 @@ def overrides() -> None:
     """Forced outcomes of requests."""
 
 
-def _callback_behaviour(
+def _parse_callback(
     context: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, object]:
     """Return the field `callback` of the control API for texts such as `drop`, `duplicate=2`."""
-    named = pairs(context, param, [t if "=" in t else f"{t}=true" for t in texts])
-    return {name: value_of(text, number=True) for name, text in named}
+    parsed = parse_pairs(context, param, [t if "=" in t else f"{t}=true" for t in texts])
+    return {name: parse_value(text, number=True) for name, text in parsed}
 
 
 @overrides.command("add")
@@ -106,11 +113,11 @@ def _callback_behaviour(
     "--callback",
     multiple=True,
     metavar="NAME[=VALUE]",
-    callback=_callback_behaviour,
+    callback=_parse_callback,
     help="drop, duplicate=2, delay_ms=500, reorder, bad_signature, profile=flat or "
     "before_response; may be repeated.",
 )
-@asks
+@with_session
 @_rule_options
 def add_override(
     session: Session,
@@ -126,25 +133,25 @@ def add_override(
     If several match a request, the oldest with --times applies; without such, the newest.
     """
     outcome = {"status": status, "response_code": response_code}
-    asked: dict[str, object] = {
+    effects: dict[str, object] = {
         "outcome": {name: value for name, value in outcome.items() if value is not None},
         "callback": callback,
     }
-    if not any((*asked.values(), delay_ms)):
+    if not any((*effects.values(), delay_ms)):
         raise click.UsageError("give --status, --response-code, --delay-ms or --callback")
-    session.ask(
+    session.request(
         "POST",
         "overrides",
-        body={**rule, **asked, "delay_ms": delay_ms},
-        lines=_added("override", override_words),
+        body={**rule, **effects, "delay_ms": delay_ms},
+        lines=functools.partial(_added_line, "override", override_words),
     )
 
 
-def _latency(
+def _parse_latency(
     _context: click.Context, _param: click.Parameter, text: str | None
 ) -> dict[str, object] | None:
     """The latency of a fault, from a text such as `200` or `50-300`."""
-    match text and _numbers(text, "-"):
+    match text and _parse_numbers(text, "-"):
         case None:
             return None
         case [fixed]:
@@ -154,11 +161,11 @@ def _latency(
     raise click.BadParameter(f"{text} is not a latency in milliseconds, such as 200 or 50-300")
 
 
-def _lognormal(
+def _parse_lognormal(
     _context: click.Context, _param: click.Parameter, text: str | None
 ) -> dict[str, object] | None:
     """The random latency of a fault, from a text such as `90,0.4`."""
-    match text and _numbers(text, ","):
+    match text and _parse_numbers(text, ","):
         case None:
             return None
         case [median, sigma]:
@@ -166,7 +173,7 @@ def _lognormal(
     raise click.BadParameter(f"{text} is not a median and a sigma, such as 90,0.4")
 
 
-def _numbers(text: str, separator: str) -> list[float]:
+def _parse_numbers(text: str, separator: str) -> list[float]:
     """The numbers in a text; an empty list if a part is not a number."""
     try:
         return [float(part) for part in text.split(separator)]
@@ -187,24 +194,22 @@ def faults() -> None:
 @click.option(
     "--latency",
     metavar="MS",
-    callback=_latency,
+    callback=_parse_latency,
     help="Delay the answer by this time, such as 200, or a random one, such as 50-300.",
 )
 @click.option(
     "--latency-lognormal",
     metavar="MEDIAN,SIGMA",
-    callback=_lognormal,
+    callback=_parse_lognormal,
     help="Delay the answer by a random time with this median, such as 90,0.4.",
 )
 @functools.partial(with_options, options=_LOST_ANSWER_OPTIONS)
 @click.option(
-    "--not-processed",
-    is_flag=True,
-    help="With a lost answer: also do not process the request.",
+    "--not-processed", is_flag=True, help="With a lost answer: also do not process the request."
 )
 @click.option("--probability", type=float, help="The probability that it applies, such as 0.1.")
 @click.option("--every", type=int, metavar="N", help="Only for every N-th matching request.")
-@asks
+@with_session
 @_rule_options
 def add_fault(session: Session, /, rule: Mapping[str, object], **given: Any) -> None:
     """Add a fault.
@@ -213,18 +218,19 @@ def add_fault(session: Session, /, rule: Mapping[str, object], **given: Any) -> 
     without such, the newest.
     """
     body = {**rule, **_fault_body(given)}
-    session.ask("POST", "faults", body=body, lines=_added("fault", fault_words))
+    lines = functools.partial(_added_line, "fault", fault_words)
+    session.request("POST", "faults", body=body, lines=lines)
 
 
 def _fault_body(given: Mapping[str, Any]) -> dict[str, object]:
     """Return the request body. Raises `UsageError` unless exactly one fault is given."""
-    named = [
+    faults = [
         ("status", given["status"]),
         ("latency", given["latency"]),
         ("latency", given["latency_lognormal"]),
         *((name, given[name] or None) for name in _LOST_ANSWERS),
     ]
-    chosen = [(name, value) for name, value in named if value is not None]
+    chosen = [(name, value) for name, value in faults if value is not None]
     if len(chosen) != 1:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in _LOST_ANSWERS)
         raise click.UsageError(f"give one of --status, --latency, --latency-lognormal, {names}")
@@ -237,46 +243,43 @@ def _fault_body(given: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def _added(noun: str, does: Callable[[UserRule], str]) -> Callable[[UserRule], Iterator[str]]:
-    """Return the function that makes the output line for an added rule."""
-
-    def lines(rule: UserRule) -> Iterator[str]:
-        times = rule["times"]
-        often = "" if times is None else ", once" if times == 1 else f", {times} times"
-        words = f"{match_words(rule['match'])}: {does(rule)}{often}"
-        yield f"{noun} {rule['id']} for {words}"
-
-    return lines
+def _added_line(noun: str, describe: Callable[[UserRule], str], rule: UserRule) -> Iterator[str]:
+    """The output line for an added rule."""
+    times = rule["times"]
+    repetition = "" if times is None else ", once" if times == 1 else f", {times} times"
+    words = f"{match_words(rule['match'])}: {describe(rule)}{repetition}"
+    yield f"{noun} {rule['id']} for {words}"
 
 
-def _add_list_and_clear(group: click.Group, plural: str, does: Callable[[UserRule], str]) -> None:
+def _add_commands(group: click.Group, plural: str, describe: Callable[[UserRule], str]) -> None:
     """Add the commands `list` and `clear` to a group."""
     columns: tables.Columns = {
         "id": itemgetter("id"),
         "for": lambda rule: match_words(rule["match"]),
-        "does": does,
-        "used": _used_in_words,
+        "does": describe,
+        "used": _describe_use,
     }
-    kind = RecordView(plural, plural, (), columns, whole=True)
+    kind = RecordView(plural, plural, (), columns, full_cells=True)
 
     @group.command("list", help=f"List {plural}, newest first, also those that are used up.")
-    @selecting(where=False)
+    @list_options(where=False)
     @click.option("--service-id", type=int, help="Only those for this service.")
-    @asks
+    @with_session
     def _list(session: Session, query: Query, service_id: int | None) -> None:
         query = [*query, ("service_id", service_id)]
-        session.ask("GET", plural, query=query, lines=kind.page)
+        session.request("GET", plural, query=query, lines=kind.page)
 
     @group.command("clear", help=f"Delete one of the {plural}, those of a service, or all.")
     @click.argument("rule_id", metavar="[ID]", required=False)
     @click.option("--service-id", type=int, help="Only those for this service.")
-    @asks
+    @with_session
     def _clear(session: Session, rule_id: str | None, service_id: int | None) -> None:
         if rule_id is not None and service_id is not None:
             raise click.UsageError("give an ID or --service-id; without both, all are deleted")
         path = (plural,) if rule_id is None else (plural, rule_id)
-        session.ask("DELETE", *path, query=[("service_id", service_id)], lines=tables.deleted)
+        query = [("service_id", service_id)]
+        session.request("DELETE", *path, query=query, lines=tables.deleted_line)
 
 
-_add_list_and_clear(overrides, "overrides", override_words)
-_add_list_and_clear(faults, "faults", fault_words)
+_add_commands(overrides, "overrides", override_words)
+_add_commands(faults, "faults", fault_words)

@@ -11,8 +11,8 @@ from typing import Any, Final
 import click
 
 from sandbox_sim.cli import tables
-from sandbox_sim.cli.client import Session, asks
-from sandbox_sim.cli.options import LIMIT_OF_LISTS, Day
+from sandbox_sim.cli.client import Session, with_session
+from sandbox_sim.cli.options import LIST_LIMIT, Day
 from sandbox_sim.cli.record_commands import every_record
 from sandbox_sim.operations import PAYMENTS
 from sandbox_sim.production.reconciliation import (
@@ -29,7 +29,7 @@ from sandbox_sim.production.reconciliation import (
     about_difference,
     about_missing_there,
     read_statement,
-    reconcile as compared,
+    reconcile as match_statement,
 )
 from sandbox_sim.values.redaction import printable
 from sandbox_sim.values.timestamps import iso
@@ -43,11 +43,11 @@ _DAY_OR_TIME: Final = Day(_TIMES, "2026-01-31T09:30:00Z")
 _PERIOD: Final[Mapping[str, Any]] = {"type": _DAY_OR_TIME, "metavar": "DAY|TIME"}
 
 
-def _named(
+def _parse_columns(
     _context: click.Context, _param: click.Parameter, given: tuple[str, ...]
 ) -> Mapping[str, str]:
     """The values of --column: the name of the column of each field."""
-    named = {}
+    columns = {}
     for text in given:
         field, _, name = text.partition("=")
         if field not in COLUMNS or not name.strip():
@@ -55,8 +55,8 @@ def _named(
             raise click.BadParameter(
                 f"{text!r} is not FIELD=NAME, such as amount='Amount paid'; the fields are {fields}"
             )
-        named[field] = name
-    return named
+        columns[field] = name
+    return columns
 
 
 @click.command()
@@ -70,21 +70,21 @@ def _named(
 @click.option("--until", help="The last day of the statement, or the time at its end.", **_PERIOD)
 @click.option(
     "--column",
-    "named",
+    "columns",
     multiple=True,
     metavar="FIELD=NAME",
-    callback=_named,
+    callback=_parse_columns,
     help="The name of the column of a field; may be repeated.",
 )
 @click.option("--minor", is_flag=True, help="Amounts are in the smallest unit, such as pesewas.")
-@asks
+@with_session
 def reconcile(
     session: Session,
     network: str,
     statement: Path,
     since: datetime | None,
     until: datetime | None,
-    named: Mapping[str, str],
+    columns: Mapping[str, str],
     *,
     minor: bool,
 ) -> None:
@@ -97,18 +97,18 @@ def reconcile(
     known too; give others with --column. The period is from --since to --until; by default that of
     the column at, and without it all time. Exit 0 if both agree, 1 if they differ.
     """
-    read = _read(statement, named, minor=minor, dated=since is None or until is None)
+    read = _load(statement, columns, minor=minor, dated=since is None or until is None)
     _check_network(session, network)
-    begin = _begin(since or min(read.days, default=None))
-    end = _end(until or max(read.days, default=None))
+    begin = _period_begin(since or min(read.days, default=None))
+    end = _period_end(until or max(read.days, default=None))
     attempts = _attempts(session, network, begin, end)
     known = {
         name for each in attempts for name in (each.reference, each.network_id, each.transaction_id)
     }
     for row in read.rows:
         if known.isdisjoint({row.reference, row.network_id, row.transaction_id} - {""}):
-            attempts += _named_by(session, network, row)
-    result = compared(read.rows, attempts)
+            attempts += _attempts_named_by(session, network, row)
+    result = match_statement(read.rows, attempts)
     if session.as_json:
         click.echo(json.dumps(_document(network, result, read.left_out)))
     else:
@@ -130,27 +130,27 @@ def _check_network(session: Session, network: str) -> None:
     raise click.UsageError(printable(f"{network} is not a network of this gateway; {known}"))
 
 
-def _read(file: Path, named: Mapping[str, str], *, minor: bool, dated: bool) -> NetworkStatement:
+def _load(file: Path, columns: Mapping[str, str], *, minor: bool, dated: bool) -> NetworkStatement:
     try:
         with file.open(newline="", encoding="utf-8-sig") as text:
-            return read_statement(text, named, in_minor_units=minor, needs_days=dated)
+            return read_statement(text, columns, minor=minor, dated=dated)
     except BadStatement as problem:
         raise click.UsageError(printable(str(problem))) from None
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{file} is not a CSV file in UTF-8: {error}") from None
 
 
-def _begin(first: date | None) -> str | None:
+def _period_begin(first: date | None) -> str | None:
     """The time at which a period begins, as the control API takes it. first: a day or a time."""
     if isinstance(first, datetime) and first.tzinfo:
         return iso(first.astimezone(UTC))
     return None if first is None else f"{first:%Y-%m-%d}T00:00:00Z"
 
 
-def _end(last: date | None) -> str | None:
+def _period_end(last: date | None) -> str | None:
     """The time at which a period ends, which is after all of its last day."""
     is_time = isinstance(last, datetime) and last.tzinfo
-    return _begin(last if is_time or last is None else last + timedelta(days=1))
+    return _period_begin(last if is_time or last is None else last + timedelta(days=1))
 
 
 def _attempts(
@@ -163,35 +163,35 @@ def _attempts(
         query = [("network", network), ("outcome", outcome), *period]
         found += every_record(session, "attempts", query)
     # Amounts of SMS are in units, which are not on a statement of money.
-    return [_ours(each) for each in found if each["operation"] != "sms"]
+    return [_our_attempt(each) for each in found if each["operation"] != "sms"]
 
 
-def _named_by(session: Session, network: str, row: StatementRow) -> list[OurAttempt]:
+def _attempts_named_by(session: Session, network: str, row: StatementRow) -> list[OurAttempt]:
     """Our attempts that a row names, of any period and outcome."""
     names = (("reference", row.reference), ("network_id", row.network_id))
     for name, value in filter(itemgetter(1), names):
-        query = [("network", network), (name, value), ("limit", LIMIT_OF_LISTS)]
+        query = [("network", network), (name, value), ("limit", LIST_LIMIT)]
         page = session.gateway.control("GET", "attempts", query=query).document
         if page["attempts"]:
-            return [_ours(each)._replace(in_period=False) for each in page["attempts"]]
-    return _of_transaction(session, network, row.transaction_id) if row.transaction_id else []
+            return [_our_attempt(each)._replace(in_period=False) for each in page["attempts"]]
+    return _transaction_attempts(session, network, row.transaction_id) if row.transaction_id else []
 
 
-def _of_transaction(session: Session, network: str, transaction_id: str) -> list[OurAttempt]:
+def _transaction_attempts(session: Session, network: str, transaction_id: str) -> list[OurAttempt]:
     """The attempts at a network for this transaction_id, of all services."""
-    query = [("transaction_id", transaction_id), ("mode", "P"), ("limit", LIMIT_OF_LISTS)]
+    query = [("transaction_id", transaction_id), ("mode", "P"), ("limit", LIST_LIMIT)]
     page = session.gateway.control("GET", "transactions", query=query).document
     found = []
     for each in page["transactions"]:
         ids = str(each["service_id"]), each["network_transaction_id"]
-        asked = session.gateway.control("GET", "transactions", *ids, query=[("mode", "P")])
+        answer = session.gateway.control("GET", "transactions", *ids, query=[("mode", "P")])
         found += [
-            attempt for attempt in asked.document["attempts"] if attempt["network"] == network
+            attempt for attempt in answer.document["attempts"] if attempt["network"] == network
         ]
-    return [_ours(each)._replace(in_period=False) for each in found]
+    return [_our_attempt(each)._replace(in_period=False) for each in found]
 
 
-def _ours(shown: Mapping[str, Any]) -> OurAttempt:
+def _our_attempt(shown: Mapping[str, Any]) -> OurAttempt:
     return OurAttempt(
         shown["id"],
         shown["reference"],
@@ -247,19 +247,19 @@ def _lines(network: str, result: Reconciliation, left_out: int) -> Iterator[str]
     rows: list[list[object]] = []
     steps: list[NextStep] = []
     for pair in result.different:
-        said = f"{pair.attempt.amount} {pair.attempt.currency} here"
-        rows.append(["different amount", *_of_row(pair.row), said])
+        note = f"{pair.attempt.amount} {pair.attempt.currency} here"
+        rows.append(["different amount", *_row_cells(pair.row), note])
         steps.append(about_difference(pair))
     for what, found in (
         ("missing here", result.missing_here),
         ("not taken back here", result.not_taken_back),
     ):
-        rows += [[what, *_of_row(row), here] for row, here, _ in found]
+        rows += [[what, *_row_cells(row), here] for row, here, _ in found]
         steps += [step for *_, step in found]
     for each in result.missing_there:
-        said = f"transaction {each.transaction_id} of service {each.service_id}"
+        note = f"transaction {each.transaction_id} of service {each.service_id}"
         amount = f"{each.amount} {each.currency}"
-        rows.append(["missing there", None, each.reference, amount, said])
+        rows.append(["missing there", None, each.reference, amount, note])
         steps.append(about_missing_there(each))
     if rows:
         numbered = [[number, *row] for number, row in enumerate(rows, 1)]
@@ -279,5 +279,5 @@ def _lines(network: str, result: Reconciliation, left_out: int) -> Iterator[str]
         yield f"{number}. {do}: {how}"
 
 
-def _of_row(row: StatementRow) -> tuple[int, str, str]:
+def _row_cells(row: StatementRow) -> tuple[int, str, str]:
     return row.line, row.name, f"{row.amount} {row.currency}".strip()

@@ -13,8 +13,15 @@ from typing import Any, Final
 import click
 
 from sandbox_sim.cli import tables
-from sandbox_sim.cli.client import CommandFailed, ControlApiError, Session, asks
-from sandbox_sim.cli.options import Query, address, ids_of, matching, selecting, wait_options
+from sandbox_sim.cli.client import CommandFailed, ControlApiError, Session, with_session
+from sandbox_sim.cli.options import (
+    Query,
+    check_address,
+    check_ids,
+    list_options,
+    match_options,
+    wait_options,
+)
 from sandbox_sim.cli.record_commands import (
     CALLBACKS,
     DELIVERIES,
@@ -37,7 +44,7 @@ _mode = click.option(
 )
 
 
-def _amount(_context: click.Context, _param: click.Parameter, text: str | None) -> str | None:
+def _parse_amount(_context: click.Context, _param: click.Parameter, text: str | None) -> str | None:
     """An amount as a text for the control API, so that no digit is lost."""
     if text is None:
         return None
@@ -51,15 +58,15 @@ def _amount(_context: click.Context, _param: click.Parameter, text: str | None) 
 
 
 @click.command()
-@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=ids_of)
+@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=check_ids)
 @click.option(
-    "--amount", callback=_amount, help="The amount to refund; by default all that is left."
+    "--amount", callback=_parse_amount, help="The amount to refund; by default all that is left."
 )
 @click.option("--by", default=getpass.getuser, help="Who refunds; by default your user name.")
 @click.option("--reason", required=True, help="Why; it is saved with your name.")
 @click.option("--id", "transaction_id", help="The id of the refund; a repeated one is refused.")
 @_mode
-@asks
+@with_session
 def refund(session: Session, /, ids: tuple[str, ...], **body: str | None) -> None:
     """Refund a successful collection, or a part of it, to its payer.
 
@@ -70,10 +77,10 @@ def refund(session: Session, /, ids: tuple[str, ...], **body: str | None) -> Non
     ID is the transaction_id of the collection, its network transaction id or the id of one of its
     callbacks.
     """
-    session.ask("POST", "transactions", *ids, "refund", body=body, lines=_refunded)
+    session.request("POST", "transactions", *ids, "refund", body=body, lines=_refund_line)
 
 
-def _refunded(document: dict[str, Any]) -> Iterator[str]:
+def _refund_line(document: dict[str, Any]) -> Iterator[str]:
     money = f"{document['amount']} {document['currency_code']}"
     status = status_words(document["status"])
     yield (
@@ -93,11 +100,11 @@ add_show(requests, REQUESTS, "ID")
 
 @requests.command()
 @click.option("--service-id", type=int, help="Only the requests of this service.")
-@asks
+@with_session
 def clear(session: Session, service_id: int | None) -> None:
     """Delete the requests in the journal; those of mode P are kept."""
     query = [("service_id", service_id)]
-    session.ask("DELETE", "requests", query=query, lines=tables.deleted)
+    session.request("DELETE", "requests", query=query, lines=tables.deleted_line)
 
 
 @click.group()
@@ -110,12 +117,12 @@ transactions.add_command(refund)
 
 
 @transactions.command("show")
-@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=ids_of)
+@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=check_ids)
 @_mode
 @click.option(
     "--exchanges", is_flag=True, help="Mode P: also print the exchanges with the network."
 )
-@asks
+@with_session
 def show_transaction(
     session: Session, ids: tuple[str, ...], mode: str | None, *, exchanges: bool
 ) -> None:
@@ -125,27 +132,27 @@ def show_transaction(
     global option --json shows every field.
     """
     lines = partial(transaction_lines, exchanges=exchanges)
-    session.ask("GET", "transactions", *ids, query=[("mode", mode)], lines=lines)
+    session.request("GET", "transactions", *ids, query=[("mode", mode)], lines=lines)
 
 
 @transactions.command("ask")
-@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=ids_of)
-@asks
+@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=check_ids)
+@with_session
 def ask_network(session: Session, ids: tuple[str, ...]) -> None:
     """Ask the network for the status of a transaction of mode P now, and save the answer.
 
     The payment is not sent again. ID is as for `show`; for an SMS it is the processing_id.
     """
-    session.ask("POST", "transactions", *ids, "ask", body={}, lines=_asked)
+    session.request("POST", "transactions", *ids, "ask", body={}, lines=_status_lines)
 
 
-def _asked(document: dict[str, Any]) -> Iterator[str]:
+def _status_lines(document: dict[str, Any]) -> Iterator[str]:
     yield f"{document['transaction_id']} is {status_words(document['status'])}"
     yield from document["open_because"] or (document["network_said"],)
     yield from document["waiting"]
 
 
-def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str:
+def _parse_status(_context: click.Context, _param: click.Parameter, text: str) -> str:
     words = {word: code for word, code in STATUS_WORDS.items() if word != "pending"}
     code = words.get(text, text)
     if code not in words.values():
@@ -153,18 +160,18 @@ def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str
     return code
 
 
-def _ids_before_status(
+def _check_ids_and_status(
     context: click.Context, param: click.Parameter, ids: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The ids. click takes a single argument as the ID, so report that STATUS is missing."""
     if not ids:
         raise click.UsageError("STATUS is missing: give it after the ID, as in `T1 failed`")
-    return ids_of(context, param, ids)
+    return check_ids(context, param, ids)
 
 
 @transactions.command()
-@click.argument("ids", nargs=-1, metavar="[SERVICE_ID] ID", callback=_ids_before_status)
-@click.argument("status", callback=_decided)
+@click.argument("ids", nargs=-1, metavar="[SERVICE_ID] ID", callback=_check_ids_and_status)
+@click.argument("status", callback=_parse_status)
 @click.option("--reason", help="Mode P: why; it is saved with your name.")
 @click.option(
     "--by", default=getpass.getuser, help="Mode P: who decides; by default your user name."
@@ -172,7 +179,7 @@ def _ids_before_status(
 @click.option("--force", is_flag=True, help="Mode P: decide even if the network says otherwise.")
 @click.option("--amount", help="Mode P: the amount that the network confirmed, if it differs.")
 @click.option("--network-id", help="Mode P: the network's own identifier of the payment.")
-@asks
+@with_session
 def settle(
     session: Session,
     /,
@@ -199,7 +206,7 @@ def settle(
     if reason is not None:
         body |= {"reason": reason, "by": by, "force": force}
     try:
-        session.ask("POST", "transactions", *ids, "settle", body=body, lines=_settled)
+        session.request("POST", "transactions", *ids, "settle", body=body, lines=_settled_line)
     except ControlApiError as refused:
         # The message names fields of the control API; replace them by the options.
         fields = "set reason, and by to your name"
@@ -207,7 +214,7 @@ def settle(
         raise ControlApiError(refused.status, refused.message.replace(fields, options)) from None
 
 
-def _settled(document: dict[str, Any]) -> Iterator[str]:
+def _settled_line(document: dict[str, Any]) -> Iterator[str]:
     line = f"{document['transaction_id']} is {status_words(document['status'])}"
     said = document.get("network_said")
     yield line if said is None else f"{line}; the network was asked first: {said}"
@@ -218,7 +225,7 @@ def callbacks() -> None:
     """Callbacks, each with all its attempts; retry or resend one."""
 
 
-_NOT_OF_STATE: Final = [
+_RESEND_FILTERS: Final = [
     each for each in CALLBACKS.filters if each.field not in {"state", "unacknowledged", "mode"}
 ]
 
@@ -230,34 +237,35 @@ add_show(
 
 @callbacks.command()
 @click.argument("callback_id", metavar="[ID]", required=False)
-@click.option("--all", "every", is_flag=True, help="Retry all callbacks that are retrying.")
+@click.option("--all", "retry_all", is_flag=True, help="Retry all callbacks that are retrying.")
 @click.option("--service-id", type=int, help="With --all: only callbacks of this service.")
-@asks
+@with_session
 def retry(
-    session: Session, /, callback_id: str | None, service_id: int | None, *, every: bool
+    session: Session, /, callback_id: str | None, service_id: int | None, *, retry_all: bool
 ) -> None:
     """Make the next attempt at a callback now, without moving the clock.
 
     ID is its id, its network transaction id or its transaction_id. This command is for callbacks
     that wait for an attempt; `resend` sends one that was delivered or given up.
     """
-    if every is (callback_id is not None):
+    if retry_all is (callback_id is not None):
         raise click.UsageError("give the ID of a callback, or --all for all that are retrying")
     if callback_id is not None and service_id is not None:
         raise click.UsageError("--service-id needs --all; it cannot be combined with an ID")
     if callback_id is not None:
-        session.ask("POST", "callbacks", callback_id, "retry", lines=lambda each: [_retried(each)])
+        path = ("callbacks", callback_id, "retry")
+        session.request("POST", *path, lines=lambda each: [_retried_line(each)])
     else:
         body = {"service_id": service_id}
-        session.ask("POST", "callbacks", "retry", body=body, lines=_all_retried)
+        session.request("POST", "callbacks", "retry", body=body, lines=_retried_lines)
 
 
-def _retried(callback: dict[str, Any]) -> str:
+def _retried_line(callback: dict[str, Any]) -> str:
     return f"{callback['id']} goes to {callback['url']} now"
 
 
-def _all_retried(document: dict[str, Any]) -> Iterator[str]:
-    yield from map(_retried, document["callbacks"])
+def _retried_lines(document: dict[str, Any]) -> Iterator[str]:
+    yield from map(_retried_line, document["callbacks"])
     if not document["callbacks"]:
         yield "no callbacks are retrying"
 
@@ -265,9 +273,11 @@ def _all_retried(document: dict[str, Any]) -> Iterator[str]:
 @callbacks.command()
 @click.argument("callback_id", metavar="[ID]", required=False)
 @click.option("--failed", is_flag=True, help="All callbacks whose attempts have all failed.")
-@selecting(_NOT_OF_STATE, pages=False)
-@click.option("--url", callback=address, help="Send to this address instead of the previous one.")
-@asks
+@list_options(_RESEND_FILTERS, pages=False)
+@click.option(
+    "--url", callback=check_address, help="Send to this address instead of the previous one."
+)
+@with_session
 def resend(
     session: Session, callback_id: str | None, failed: bool, url: str | None, query: Query
 ) -> None:
@@ -283,10 +293,10 @@ def resend(
         raise click.UsageError("filters need --failed; they cannot be combined with an ID")
     else:
         path = ("callbacks", callback_id, "resend")
-        session.ask("POST", *path, body={"url": url}, lines=lambda each: [_resent(each)])
+        session.request("POST", *path, body={"url": url}, lines=lambda each: [_resent_line(each)])
 
 
-def _resent(callback: dict[str, Any]) -> str:
+def _resent_line(callback: dict[str, Any]) -> str:
     return f"{callback['id']} goes to {callback['url']} again"
 
 
@@ -305,7 +315,7 @@ def _resend_failed(session: Session, query: Query, url: str | None) -> None:
         else:
             resent.append(answer.document)
             if not session.as_json:
-                click.echo(_resent(printable_document(resent[-1])))
+                click.echo(_resent_line(printable_document(resent[-1])))
     if session.as_json:
         click.echo(json.dumps({"callbacks": resent}))
     elif not resent and not problems:
@@ -330,18 +340,18 @@ def inbox() -> None:
 
 @inbox.command("show")
 @click.argument("name")
-@selecting()
-@asks
+@list_options()
+@with_session
 def show_inbox(session: Session, name: str, query: Query) -> None:
     """Show the deliveries in an inbox, newest first."""
-    session.ask("GET", "inbox", name, "messages", query=query, lines=DELIVERIES.page)
+    session.request("GET", "inbox", name, "messages", query=query, lines=DELIVERIES.page)
 
 
 @inbox.command("wait")
 @click.argument("name")
-@matching()
+@match_options()
 @wait_options
-@asks
+@with_session
 def wait_inbox(
     session: Session, name: str, match: Mapping[str, object], count: int, timeout: float
 ) -> None:
@@ -351,7 +361,7 @@ def wait_inbox(
 
 @inbox.command("clear")
 @click.argument("name")
-@asks
+@with_session
 def clear_inbox(session: Session, name: str) -> None:
     """Delete all deliveries in an inbox."""
-    session.ask("DELETE", "inbox", name, lines=tables.deleted)
+    session.request("DELETE", "inbox", name, lines=tables.deleted_line)

@@ -7,10 +7,10 @@ from typing import Any, Final
 import click
 
 from sandbox_sim.cli import tables
-from sandbox_sim.cli.client import RunningGateway, Session, Unreachable, asks
-from sandbox_sim.cli.options import DURATION, Query, selecting
+from sandbox_sim.cli.client import RunningGateway, Session, Unreachable, with_session
+from sandbox_sim.cli.options import DURATION, Query, list_options
 from sandbox_sim.cli.record_commands import RecordView
-from sandbox_sim.cli.tables import Shown, deleted, fields
+from sandbox_sim.cli.tables import Json, deleted_line, fields
 from sandbox_sim.values.redaction import printable
 
 # Seconds. Each attempt at a receiver that does not answer takes 30 s of real time.
@@ -28,63 +28,63 @@ def clock() -> None:
 
 
 @clock.command()
-@asks
+@with_session
 def show(session: Session, /) -> None:
     """Show gateway time, its difference from the machine's time, and whether it is frozen."""
-    session.ask("GET", "clock", lines=_time)
+    session.request("GET", "clock", lines=_time_line)
 
 
 @clock.command()
 @click.argument("duration", type=DURATION)
-@asks
+@with_session
 def advance(session: Session, /, duration: float) -> None:
     """Move gateway time forward, run all jobs that become due, and wait until they are done."""
     given: dict[str, Any] = {"body": {"seconds": duration}, "timeout_s": ADVANCE_TIMEOUT_S}
-    session.ask("POST", "clock", "advance", **given, lines=_jobs_that_ran)
+    session.request("POST", "clock", "advance", **given, lines=_job_lines)
 
 
 @clock.command()
-@asks
+@with_session
 def freeze(session: Session, /) -> None:
     """Freeze gateway time; `advance` still moves it."""
-    session.ask("POST", "clock", "freeze", lines=_time)
+    session.request("POST", "clock", "freeze", lines=_time_line)
 
 
 @clock.command()
-@asks
+@with_session
 def resume(session: Session, /) -> None:
     """Let gateway time run again, from the time at which it is frozen."""
-    session.ask("POST", "clock", "resume", lines=_time)
+    session.request("POST", "clock", "resume", lines=_time_line)
 
 
 @clock.command("reset")
-@asks
+@with_session
 def reset_clock(session: Session, /) -> None:
     """Set gateway time back to the machine's time, and let it run.
 
     Exit 1, with a list, if a payment, callback or SMS that was created after the machine's time is
     still waiting.
     """
-    session.ask("POST", "clock", "reset", lines=_time)
+    session.request("POST", "clock", "reset", lines=_time_line)
 
 
 @click.command()
 @click.option("--service-id", type=int, help="Only this service; without it, all.")
-@asks
+@with_session
 def reset(session: Session, /, service_id: int | None) -> None:
     """Delete all records of one service or of all. Records of mode P are kept."""
-    session.ask("POST", "reset", body={"service_id": service_id}, lines=_what_was_reset)
+    session.request("POST", "reset", body={"service_id": service_id}, lines=_reset_line)
 
 
 @click.command()
-@asks
+@with_session
 def backup(session: Session, /) -> None:
     """Copy the SQLite file of a running gateway.
 
     The copy is written to the same folder. Requests wait while it is written.
     """
     given: dict[str, Any] = {"body": {}, "timeout_s": BACKUP_TIMEOUT_S}
-    session.ask(
+    session.request(
         "POST", "backup", **given, lines=lambda copy: [f"{copy['path']} has {copy['bytes']} bytes"]
     )
 
@@ -93,20 +93,20 @@ def backup(session: Session, /) -> None:
 @click.option("--seed", type=int, help="The seed of the random people; by default 42.")
 @click.option("--count", type=int, help="How many payments, and how many SMS; by default 20.")
 @click.option("--service-id", type=int, help="The service that gets the records; by default 55.")
-@asks
+@with_session
 def seed(session: Session, /, **chosen: int | None) -> None:
     """Add payments and SMS of invented people to a service. The same seed gives the same people."""
-    session.ask("POST", "seed", body=chosen, lines=_people)
+    session.request("POST", "seed", body=chosen, lines=_people_lines)
 
 
-def _people(document: dict[str, Any]) -> Iterator[str]:
+def _people_lines(document: dict[str, Any]) -> Iterator[str]:
     what = f"{document['payments']} payments and {document['messages']} SMS"
     yield f"{what} for service {document['service_id']}, of seed {document['seed']}:"
     yield from document["fewer"]
     yield from tables.listing(document["people"], "people", fields("name", "customer_number", "nw"))
 
 
-def _time(document: dict[str, Any]) -> Iterator[str]:
+def _time_line(document: dict[str, Any]) -> Iterator[str]:
     # The clocks of a machine differ by microseconds; those are left out.
     now, moved = document["now"], round(document["shift_s"], 3)
     if document["frozen"]:
@@ -115,13 +115,13 @@ def _time(document: dict[str, Any]) -> Iterator[str]:
         yield f"{now}, {moved:.15g} s from the machine's time" if moved else now
 
 
-def _jobs_that_ran(document: dict[str, Any]) -> Iterator[str]:
+def _job_lines(document: dict[str, Any]) -> Iterator[str]:
     for job in document["ran"]:
         yield f"{job['due_at']}  {job['kind']}  service {job['service_id']}  {job['subject']}"
-    yield from _time(document)
+    yield from _time_line(document)
 
 
-def _what_was_reset(document: dict[str, Any]) -> Iterator[str]:
+def _reset_line(document: dict[str, Any]) -> Iterator[str]:
     service_id, kept = document["service_id"], " and ".join(document["kept"])
     which = "all services were" if service_id is None else f"service {service_id} was"
     yield f"{which} reset; {kept} are kept"
@@ -135,48 +135,48 @@ def snapshot() -> None:
 @snapshot.command()
 @click.argument("name")
 @click.option("--service-id", type=int, help="Only this service; without it, all.")
-@asks
+@with_session
 def save(session: Session, name: str, service_id: int | None) -> None:
     """Save the state; replaces a snapshot of the same name."""
     body = {"name": name, "service_id": service_id}
-    session.ask("POST", "snapshots", body=body, lines=_one)
+    session.request("POST", "snapshots", body=body, lines=_snapshot_line)
 
 
 @snapshot.command()
 @click.argument("name")
-@asks
+@with_session
 def load(session: Session, name: str) -> None:
     """Restore a snapshot. A job that had five minutes left has five minutes left again."""
-    session.ask("POST", "snapshots", name, "restore", lines=_one)
+    session.request("POST", "snapshots", name, "restore", lines=_snapshot_line)
 
 
 @snapshot.command("list")
 @click.option("--service-id", type=int, help="Only the snapshots of this service.")
-@selecting(where=False)
-@asks
+@list_options(where=False)
+@with_session
 def list_snapshots(session: Session, service_id: int | None, query: Query) -> None:
     """List the snapshots, newest first."""
     query = [*query, ("service_id", service_id)]
-    session.ask("GET", "snapshots", query=query, lines=_SNAPSHOTS.page)
+    session.request("GET", "snapshots", query=query, lines=_SNAPSHOTS.page)
 
 
 @snapshot.command()
 @click.argument("name")
-@asks
+@with_session
 def delete(session: Session, name: str) -> None:
     """Delete a snapshot."""
-    session.ask("DELETE", "snapshots", name, lines=deleted)
+    session.request("DELETE", "snapshots", name, lines=deleted_line)
 
 
-def _one(snapshot: Shown) -> Iterator[str]:
+def _snapshot_line(snapshot: Json) -> Iterator[str]:
     return _SNAPSHOTS.lines([snapshot])
 
 
-def _service_of(snapshot: Shown) -> object:
+def _service_of(snapshot: Json) -> object:
     return "all" if snapshot["service_id"] is None else snapshot["service_id"]
 
 
-def _counts(snapshot: Shown) -> str:
+def _record_counts(snapshot: Json) -> str:
     counts = [f"{count} {kind}" for kind, count in snapshot["records"].items() if count]
     return ", ".join(counts) or "nothing"
 
@@ -185,7 +185,7 @@ _SNAPSHOTS: Final = RecordView(
     "snapshots",
     "snapshots",
     (),
-    {**fields("time=taken_at", "name"), "service": _service_of, "records": _counts},
+    {**fields("time=taken_at", "name"), "service": _service_of, "records": _record_counts},
 )
 
 

@@ -20,9 +20,6 @@ _REPEAT: Final = re.compile(r"<([0-9]+) times more>")
 
 _PLACEHOLDER: Final = re.compile(r"<([a-z_]+)>")
 
-# With our default delays, every payment is settled after this time, except those on a card page.
-_SETTLED_MS: Final = 800
-
 # Cases that need more time are not sent.
 _LONGEST_MS: Final = 10_000
 
@@ -33,11 +30,6 @@ class Afterwards(NamedTuple):
     advance_ms: int
     path: str
     request: Json
-
-    @property
-    def is_late(self) -> bool:
-        """Whether it is sent after the first request is settled."""
-        return self.advance_ms >= _SETTLED_MS
 
 
 class Case(NamedTuple):
@@ -114,70 +106,70 @@ def plan(run: int, service_ids: Sequence[int]) -> Plan:
     left_out: list[NotSent] = []
     for case in load():
         services = _services(case, run, len(prepared) + 1, service_ids)
-        why = _objection(case, services, fresh=not service_ids)
+        why = _why_not_sent(case, services, fresh=not service_ids)
         if why:
             left_out.append(NotSent(case.name, why))
             continue
         number = len(prepared) + 1
         then = case.afterwards.request if case.afterwards else {}
-        own = [_own(each, services, f"{run}-{number}") for each in (case.request, then)]
-        prepared.append(Prepared(case, number, own[0], own[1]))
+        requests = (_with_own_ids(r, services, f"{run}-{number}") for r in (case.request, then))
+        prepared.append(Prepared(case, number, *requests))
     return Plan(prepared, left_out, not service_ids)
 
 
 def fill(request: Json, known: Mapping[str, object]) -> dict[str, Any]:
     """The request with placeholders replaced by the known values, and repetitions expanded."""
 
-    def filled(value: object) -> object:
+    def fill_value(value: object) -> object:
         if isinstance(value, str):
             return _PLACEHOLDER.sub(lambda place: str(known.get(place[1], place[0])), value)
-        return _repeated(value) if isinstance(value, list) else value
+        return _expand_repeats(value) if isinstance(value, list) else value
 
-    return {name: filled(value) for name, value in request.items()}
+    return {name: fill_value(value) for name, value in request.items()}
 
 
 def _services(case: Case, run: int, number: int, given: Sequence[int]) -> Mapping[int, int]:
     """From each service of the sample to one of this run; a last digit 9 stays 9."""
     if not given:
         return {each: int(f"{run}{number:03d}{each % 10}") for each in case.services}
-    left = {poor: [id_ for id_ in given if (id_ % 10 == 9) == poor] for poor in (False, True)}
+    unused = {poor: [id_ for id_ in given if (id_ % 10 == 9) == poor] for poor in (False, True)}
     found = {}
     for each in sorted(case.services):
-        fitting = left[each % 10 == 9]
-        if fitting:
-            found[each] = fitting.pop(0)
+        candidates = unused[each % 10 == 9]
+        if candidates:
+            found[each] = candidates.pop(0)
     return found
 
 
-def _objection(case: Case, services: Mapping[int, int], *, fresh: bool) -> str:
+def _why_not_sent(case: Case, services: Mapping[int, int], *, fresh: bool) -> str:
     """Why a case is not sent; empty if it is sent."""
     then = case.afterwards
     if then is not None and then.advance_ms > _LONGEST_MS:
         return f"it takes {then.advance_ms // 60_000} minutes"
     if services.keys() != case.services:
-        poor = any(each % 10 == 9 for each in case.services - services.keys())
-        return f"it needs {'a --service-id that ends in 9' if poor else 'one more --service-id'}"
-    asked = ((case.path, case.request), (then.path, then.request) if then else ("", {}))
-    if not fresh and any(p == "/sms/history" and "batch_id" not in r for p, r in asked):
+        is_poor = any(each % 10 == 9 for each in case.services - services.keys())
+        return f"it needs {'a --service-id that ends in 9' if is_poor else 'one more --service-id'}"
+    sent = ((case.path, case.request), (then.path, then.request) if then else ("", {}))
+    if not fresh and any(p == "/sms/history" and "batch_id" not in r for p, r in sent):
         return "the service has a history; leave out --service-id"
     return ""
 
 
-def _own(request: Json, services: Mapping[int, int], suffix: str) -> dict[str, Any]:
-    own = dict(request)
-    if own.get("service_id") in services:
-        own["service_id"] = services[own["service_id"]]
-    if "transaction_id" in own:
-        own["transaction_id"] = f"{own['transaction_id']}-{suffix}"
-    return own
+def _with_own_ids(request: Json, services: Mapping[int, int], suffix: str) -> dict[str, Any]:
+    changed = dict(request)
+    if changed.get("service_id") in services:
+        changed["service_id"] = services[changed["service_id"]]
+    if "transaction_id" in changed:
+        changed["transaction_id"] = f"{changed['transaction_id']}-{suffix}"
+    return changed
 
 
-def _repeated(entries: Sequence[object]) -> list[object]:
-    written: list[object] = []
+def _expand_repeats(entries: Sequence[object]) -> list[object]:
+    expanded: list[object] = []
     for entry in entries:
         repeat = _REPEAT.fullmatch(entry) if isinstance(entry, str) else None
-        written += written[-1:] * int(repeat[1]) if repeat else [entry]
-    return written
+        expanded += expanded[-1:] * int(repeat[1]) if repeat else [entry]
+    return expanded
 
 
 STATUS: Final = "HTTP status"
@@ -191,14 +183,14 @@ COUNT: Final = "deliveries"
 ABSENT: Final = "(absent)"
 
 
-_MADE_UP: Final = frozenset(
+_GENERATED_FIELDS: Final = frozenset(
     {
         *("network_transaction_id", "trans_id", "processing_id", "batch_id", "redirect_url"),
         *("timestamp", "last_updated", "created_at", "sent_at"),
     }
 )
 
-_BALANCES: Final = frozenset(
+_BALANCE_FIELDS: Final = frozenset(
     {"payout_balance", "collection_balance", "sms_balance", "airtime_balance"}
 )
 
@@ -210,6 +202,9 @@ _ADDRESS: Final = re.compile("https?://.+")
 Fields = Mapping[str, Any]
 
 NOTHING: Final[Fields] = {}
+
+# A part, a field that differs in it, and both values as texts.
+_Row = tuple[str, str, str, str]
 
 
 class Observed(NamedTuple):
@@ -242,7 +237,7 @@ class Difference(NamedTuple):
 
 
 def answer_fields(status: int, content_type: str, text: str) -> Fields:
-    return {STATUS: status, CONTENT_TYPE: media_type(content_type), **_body(text)}
+    return {STATUS: status, CONTENT_TYPE: media_type(content_type), **_body_fields(text)}
 
 
 def callback_fields(deliveries: Sequence[Mapping[str, Any]]) -> Fields:
@@ -255,7 +250,7 @@ def callback_fields(deliveries: Sequence[Mapping[str, Any]]) -> Fields:
         "method": first["method"],
         CONTENT_TYPE: media_type(first["headers"].get("content-type", "")),
         SIGNATURE: first["signature"],
-        **_body(first["body"]),
+        **_body_fields(first["body"]),
     }
 
 
@@ -268,15 +263,15 @@ def differences(
     name: str, ours: Observed, theirs: Observed, *, fresh: bool
 ) -> Sequence[Difference]:
     """All differences between the two sides in a case."""
-    later = _compared("later", ours.later, theirs.later, fresh) if theirs.later else []
+    later = _compare("later", ours.later, theirs.later, fresh) if theirs.later else []
     if ours.earlier and theirs.earlier:
-        later = min(later, _compared("later", ours.earlier, theirs.earlier, fresh), key=len)
-    of_answer = _compared("answer", ours.answer, theirs.answer, fresh)
-    of_callback = _of_callback(ours.callback, theirs.callback, fresh)
+        later = min(later, _compare("later", ours.earlier, theirs.earlier, fresh), key=len)
+    of_answer = _compare("answer", ours.answer, theirs.answer, fresh)
+    of_callback = _callback_differences(ours.callback, theirs.callback, fresh)
     found = []
-    for part, field, mine, yours in (*of_answer, *later, *of_callback):
+    for part, field, our_text, their_text in (*of_answer, *later, *of_callback):
         source = _callback_rule(field) if part == "callback" else ours.rules[part == "later"]
-        found.append(Difference(name, part, field, mine, yours, source))
+        found.append(Difference(name, part, field, our_text, their_text, source))
     return found
 
 
@@ -285,11 +280,11 @@ def value_of(observed: Observed, field: str) -> Any:
     return observed.answer.get(field)
 
 
-def _of_callback(ours: Fields, theirs: Fields, fresh: bool) -> list[tuple[str, str, str, str]]:
+def _callback_differences(ours: Fields, theirs: Fields, fresh: bool) -> list[_Row]:
     """The differences between two callbacks; if one side sent none, only the count."""
     if not theirs:
         return []
-    found = _compared("callback", ours, theirs, fresh)
+    found = _compare("callback", ours, theirs, fresh)
     if ours.get(COUNT) and theirs.get(COUNT):
         return found
     return [each for each in found if each[1] == COUNT]
@@ -302,28 +297,19 @@ def _callback_rule(field: str) -> str:
     )
 
 
-def _compared(
-    part: str, ours: Fields, theirs: Fields, fresh: bool
-) -> list[tuple[str, str, str, str]]:
-    names = dict.fromkeys((*ours, *theirs))
-    return [
-        (part, name, mine, yours)
-        for name in names
-        for mine, yours in [_shown(name, ours, theirs, fresh)]
-        if mine != yours
-    ]
+def _compare(part: str, ours: Fields, theirs: Fields, fresh: bool) -> list[_Row]:
+    found = []
+    for name in dict.fromkeys((*ours, *theirs)):
+        leaf = name.rpartition(".")[2]
+        by_shape = leaf in _GENERATED_FIELDS or (leaf in _BALANCE_FIELDS and not fresh)
+        to_text = shape if by_shape else _as_json
+        mine, yours = (to_text(each[name]) if name in each else ABSENT for each in (ours, theirs))
+        if mine != yours:
+            found.append((part, name, mine, yours))
+    return found
 
 
-def _shown(name: str, ours: Fields, theirs: Fields, fresh: bool) -> tuple[str, str]:
-    """Both values as texts; the texts are equal if the values agree."""
-    leaf = name.rpartition(".")[2]
-    by_shape = leaf in _MADE_UP or (leaf in _BALANCES and not fresh)
-    write = shape if by_shape else _written
-    mine, yours = (write(each[name]) if name in each else ABSENT for each in (ours, theirs))
-    return mine, yours
-
-
-def _written(value: object) -> str:
+def _as_json(value: object) -> str:
     """A value as JSON, in which 10, 10.0 and "10" differ."""
     return json.dumps(value, ensure_ascii=False)
 
@@ -348,7 +334,7 @@ def shape(value: object) -> str:
             return "text such as " + re.sub("[0-9]", "9", str(value))
 
 
-def _body(text: str) -> Fields:
+def _body_fields(text: str) -> Fields:
     """The fields of a body; a body that is not a JSON object is one field."""
     try:
         document = json.loads(text)
@@ -356,15 +342,15 @@ def _body(text: str) -> Fields:
         document = None
     if not isinstance(document, dict):
         return {"body": "not a JSON object" if text.strip() else "empty"}
-    return dict(_flat(document, ""))
+    return dict(_flattened(document, ""))
 
 
-def _flat(value: object, name: str) -> Iterator[tuple[str, object]]:
+def _flattened(value: object, name: str) -> Iterator[tuple[str, object]]:
     if isinstance(value, dict) and value:
         for key, inside in value.items():
-            yield from _flat(inside, f"{name}.{key}" if name else key)
+            yield from _flattened(inside, f"{name}.{key}" if name else key)
     elif isinstance(value, list) and value:
         for index, inside in enumerate(value):
-            yield from _flat(inside, f"{name}[{index}]")
+            yield from _flattened(inside, f"{name}[{index}]")
     else:
         yield name, value

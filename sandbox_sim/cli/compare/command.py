@@ -31,16 +31,16 @@ from sandbox_sim.cli.compare.sides import (
     own_gateway,
     without_unfinished,
 )
-from sandbox_sim.cli.options import Integer, address, credential_options, timeout_option
-from sandbox_sim.cli.tables import shortened, table
-from sandbox_sim.settings.loading import LoadedSettings, as_toml
+from sandbox_sim.cli.options import Integer, check_address, credential_options, timeout_option
+from sandbox_sim.cli.tables import shorten_cell, table
+from sandbox_sim.settings.loading import Loaded, as_toml
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.settings.values import Credentials
 from sandbox_sim.values.hosts import is_loopback
 from sandbox_sim.values.redaction import printable
 
 # Settings about the server, not the interface, keep their defaults.
-_OF_SERVING: Final = frozenset(
+_SERVER_SETTINGS: Final = frozenset(
     {
         *("base_path", "public_url", "workers", "control_token", "allowed_hosts", "log_level"),
         *("rate_limit", "rate_limit_per_minute", "callback_hosts", "callback_rewrites"),
@@ -50,11 +50,11 @@ _OF_SERVING: Final = frozenset(
 
 
 # The last line names this many cases.
-_NAMED_CASES: Final = 3
+_MAX_NAMED_CASES: Final = 3
 _PARTS: Final = {"answer": "answer", "later": "second answer", "callback": "callback"}
 _SHOWN_FIELDS: Final = ("case", "part", "field", "ours", "theirs")
 # The fields of a request that are shown before it is sent.
-_TOLD: Final = ("trans_type", "amount", "nw", "customer_number", "account_number", "service_id")
+_LISTED: Final = ("trans_type", "amount", "nw", "customer_number", "account_number", "service_id")
 
 
 class _Other(NamedTuple):
@@ -73,7 +73,7 @@ class _Other(NamedTuple):
 
 
 @click.command()
-@click.argument("url", callback=address)
+@click.argument("url", callback=check_address)
 @credential_options
 @click.option(
     "--service-id",
@@ -85,7 +85,7 @@ class _Other(NamedTuple):
 @click.option("--yes", is_flag=True, help="Allow requests to another machine.")
 @click.option(
     "--receive-at",
-    callback=address,
+    callback=check_address,
     help="The address of a tunnel to --port of this machine, for callbacks from other machines.",
 )
 @click.option("--port", type=Integer(0, 65535), default=0, help="Port that receives callbacks.")
@@ -113,7 +113,7 @@ def compare(
     run = 100_000 + int(RandomIds().record_id()[-8:], 16) % 900_000
     chosen = plan(run, service_ids)
     if not other.is_local and not yes:
-        click.echo("\n".join(_requests(other.url, chosen)))
+        click.echo("\n".join(_request_lines(other.url, chosen)))
         raise WrongUsage("nothing was sent; use --yes to send these requests")
     try:
         own = _own_settings(loaded.settings, other)
@@ -123,7 +123,7 @@ def compare(
     if obj["as_json"]:
         click.echo(json.dumps(_document(other.url, chosen, findings, remarks), indent=2))
     else:
-        click.echo("\n".join(_lines(other.url, chosen, findings, remarks)))
+        click.echo("\n".join(_report(other.url, chosen, findings, remarks)))
     raise SystemExit(1 if findings.differences else 0)
 
 
@@ -131,7 +131,7 @@ def _own_settings(settings: Settings, other: _Other) -> Settings:
     """Our settings with the credentials of the other side, so that its signatures are checked."""
     defaults = Settings()
     credentials = Credentials(client_key=other.client_key, secret_key=SecretStr(other.secret_key))
-    update: dict[str, Any] = {name: getattr(defaults, name) for name in _OF_SERVING}
+    update: dict[str, Any] = {name: getattr(defaults, name) for name in _SERVER_SETTINGS}
     return settings.model_copy(update={**update, "credentials": [credentials]})
 
 
@@ -146,27 +146,27 @@ async def _compare(other: _Other, settings: Settings, chosen: Plan) -> tuple[Fin
         side = Side(session, other.url, auth, SystemClock(), inbox)
         await _check_access(side, chosen)
         theirs = await observe_other(chosen, side, own, receives=receives, timeout_s=other.timeout)
-        late: Sequence[str] = ()
+        unfinished: Sequence[str] = ()
         if other.timeout < own.longest_s:
-            theirs, late = without_unfinished(chosen, theirs)
+            theirs, unfinished = without_unfinished(chosen, theirs)
         ours = await own.observe(chosen)
 
-        async def run(changed: Mapping[str, Any], some: Plan) -> Observations:
-            async with own_gateway(settings.model_copy(update=changed), session) as tried:
-                return await tried.observe(some)
+        async def run(changed: Mapping[str, Any], partial_plan: Plan) -> Observations:
+            async with own_gateway(settings.model_copy(update=changed), session) as own_again:
+                return await own_again.observe(partial_plan)
 
         findings = await find(chosen, settings, ours, theirs, run)
-    remarks = [_unfinished(late, other.timeout, own.longest_s)] if late else []
+    remarks = [_unfinished_remark(unfinished, other.timeout, own.longest_s)] if unfinished else []
     if not receives:
         text = "callbacks: the other side cannot send them to this machine; use --receive-at"
         remarks.append(text)
     return findings, remarks
 
 
-def _unfinished(cases: Sequence[str], timeout_s: float, longest_s: float) -> str:
+def _unfinished_remark(cases: Sequence[str], timeout_s: float, longest_s: float) -> str:
     """Why what the other side did not end in these cases is not compared."""
     return (
-        f"{_counted(cases)}: the other side did not end them within {timeout_s:g} s, and ours "
+        f"{_count_cases(cases)}: the other side did not end them within {timeout_s:g} s, and ours "
         f"takes up to {longest_s:g} s; use a longer --timeout"
     )
 
@@ -193,15 +193,15 @@ async def _check_access(side: Side, chosen: Plan) -> None:
                 )
 
 
-def _requests(url: str, plan: Plan) -> Iterator[str]:
+def _request_lines(url: str, plan: Plan) -> Iterator[str]:
     """The requests for the other side, one on each line."""
     sent = sum(2 if each.then else 1 for each in plan.cases)
     yield f"{sent} requests would go to {printable(url)}:"
     rows = []
     for each in plan.cases:
-        told = fill(each.request, {})
-        words = [str(told[name]) for name in _TOLD if told.get(name) not in (None, "")]
-        recipients = told.get("recipients")
+        request = fill(each.request, {})
+        words = [str(request[n]) for n in _LISTED if request.get(n) not in (None, "")]
+        recipients = request.get("recipients")
         words += [f"{len(recipients)} recipients"] if isinstance(recipients, list) else []
         rows.append((each.case.name, each.case.path, " ".join(words)))
         if each.case.afterwards is not None:
@@ -210,7 +210,7 @@ def _requests(url: str, plan: Plan) -> Iterator[str]:
     yield "With production credentials (mode P), these are real payments and messages."
 
 
-def _lines(url: str, plan: Plan, findings: Findings, remarks: Sequence[str]) -> Iterator[str]:
+def _report(url: str, plan: Plan, findings: Findings, remarks: Sequence[str]) -> Iterator[str]:
     """The report."""
     yield f"{printable(url)}: {len(plan.cases)} cases compared"
     titles = {each.case.name: each.case.title for each in plan.cases}
@@ -220,7 +220,7 @@ def _lines(url: str, plan: Plan, findings: Findings, remarks: Sequence[str]) -> 
         rows = [_row(each, findings) for each in of_case]
         for line in table(("where", "field", "here", "there", "rule", "setting"), rows):
             yield f"  {line}"
-    yield from _settings(findings)
+    yield from _settings_lines(findings)
     if plan.left_out or remarks:
         yield ""
         yield click.style("not compared", bold=True)
@@ -237,24 +237,24 @@ def _last_line(findings: Findings) -> str:
         return "no difference"
     cases = list(dict.fromkeys(each.case for each in findings.differences))
     fields = "1 field differs" if found == 1 else f"{found} fields differ"
-    differs = f"{fields} in {_counted(cases)}"
+    summary = f"{fields} in {_count_cases(cases)}"
     if not findings.settings:
-        return f"{differs}; no setting of sandbox_sim changes this"
+        return f"{summary}; no setting of sandbox_sim changes this"
     values = ", ".join(f"{name} = {as_toml(value)}" for name, value in findings.settings.items())
-    without = found - len(findings.causes)
-    but = f", except for {without} of the fields" if without else ""
-    return f"{differs}; these settings would remove the differences{but}: {values}"
+    unexplained = found - len(findings.causes)
+    exception = f", except for {unexplained} of the fields" if unexplained else ""
+    return f"{summary}; these settings would remove the differences{exception}: {values}"
 
 
-def _counted(cases: Sequence[str]) -> str:
+def _count_cases(cases: Sequence[str]) -> str:
     """How many cases there are, and the names of the first ones."""
-    named = ", ".join(cases[:_NAMED_CASES])
-    more = len(cases) - _NAMED_CASES
+    named = ", ".join(cases[:_MAX_NAMED_CASES])
+    more = len(cases) - _MAX_NAMED_CASES
     named += f" and {more} more" if more > 0 else ""
     return f"{len(cases)} {'case' if len(cases) == 1 else 'cases'} ({named})"
 
 
-def _settings(findings: Findings) -> Iterator[str]:
+def _settings_lines(findings: Findings) -> Iterator[str]:
     if not findings.settings:
         return
     yield ""
@@ -269,8 +269,8 @@ def _row(each: Difference, findings: Findings) -> Sequence[str]:
     return (
         _PARTS[each.part],
         each.field,
-        shortened(each.ours),
-        shortened(each.theirs),
+        shorten_cell(each.ours),
+        shorten_cell(each.theirs),
         ", ".join(_rules(each, findings)) or "-",
         "-" if cause is None else cause.name,
     )

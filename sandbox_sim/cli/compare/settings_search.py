@@ -23,9 +23,9 @@ Trial = Callable[..., Awaitable[Sequence[Difference]]]
 
 # Notes on settings whose value cannot be observed.
 REMARKS: Final = {"approved_senders": "name the senders that are approved there"}
-_LOCAL: Final = re.compile("0[0-9]{9}")
-_NUMBER_REFUSED: Final = frozenset({"019", "S002"})
-_NUMBER_TAKEN: Final = frozenset({"202", "015", "370"})
+_LOCAL_NUMBER: Final = re.compile("0[0-9]{9}")
+_REFUSED_CODES: Final = frozenset({"019", "S002"})
+_ACCEPTED_CODES: Final = frozenset({"202", "015", "370"})
 
 
 class Candidate(NamedTuple):
@@ -61,32 +61,32 @@ async def find(
     run: observes our gateway with some settings changed.
     """
 
-    async def trial(changed: Mapping[str, Any], some: Plan = plan) -> Sequence[Difference]:
-        return compared(some, await run(changed, some), theirs)
+    async def trial(changed: Mapping[str, Any], partial_plan: Plan = plan) -> Sequence[Difference]:
+        return compared(partial_plan, await run(changed, partial_plan), theirs)
 
-    left = first = compared(plan, ours, theirs)
-    taken: dict[str, Any] = {}
+    remaining = first = compared(plan, ours, theirs)
+    changed: dict[str, Any] = {}
     causes: dict[Difference, Candidate] = {}
     every = candidates(plan, settings, theirs)
-    tried = [each for each in every if each.value != getattr(settings, each.name)]
+    alternatives = [each for each in every if each.value != getattr(settings, each.name)]
     better = True
-    while left and better:
+    while remaining and better:
         better = False
-        for candidate in await _ranked(plan, tried, taken, left, trial):
-            after = await trial({**taken, candidate.name: candidate.value})
-            if not _is_better(after, left):
+        for candidate in await _ranked(plan, alternatives, changed, remaining, trial):
+            after = await trial({**changed, candidate.name: candidate.value})
+            if not _is_better(after, remaining):
                 continue
-            still = {_key(each) for each in after}
+            remaining_keys = {_key(each) for each in after}
             for each in first:
-                if _key(each) not in still:
+                if _key(each) not in remaining_keys:
                     causes.setdefault(each, candidate)
-            taken[candidate.name] = candidate.value
-            left, better = after, True
-    kept = await _needed(taken, left, trial)
+            changed[candidate.name] = candidate.value
+            remaining, better = after, True
+    needed = await _needed(changed, remaining, trial)
     return Findings(
-        [*first, *(each for each in left if _key(each) not in set(map(_key, first)))],
-        dict(sorted(kept.items())),
-        {each: cause for each, cause in causes.items() if cause.name in kept},
+        [*first, *(each for each in remaining if _key(each) not in set(map(_key, first)))],
+        dict(sorted(needed.items())),
+        {each: cause for each, cause in causes.items() if cause.name in needed},
     )
 
 
@@ -124,18 +124,18 @@ def _is_rejection(observed: Observed) -> bool:
 
 def _numbers(plan: Plan, settings: Settings, theirs: Observations) -> Iterator[Candidate]:
     """The prefixes and the numbers that the other side accepts."""
-    every = _codes_of(plan, theirs, "customer_number")
-    said = [(code, number) for code, number in every if _LOCAL.fullmatch(number)]
-    taken = sorted({number for code, number in said if code in _NUMBER_TAKEN})
-    refused = {number for code, number in said if code in _NUMBER_REFUSED} - set(taken)
-    prefixes = {number[:4] for number in taken}
-    gone = {number[:4] for number in refused} - prefixes
-    new = [each for each in settings.allowed_prefixes if each not in gone]
-    wider = [*new, *sorted(prefixes - set(new))]
-    if wider and wider != settings.allowed_prefixes:
-        yield Candidate("allowed_prefixes", wider)
-    if taken:
-        yield Candidate("allowed_numbers", taken)
+    numbers = _codes_of(plan, theirs, "customer_number")
+    local_numbers = [(code, number) for code, number in numbers if _LOCAL_NUMBER.fullmatch(number)]
+    accepted = sorted({number for code, number in local_numbers if code in _ACCEPTED_CODES})
+    refused = {number for code, number in local_numbers if code in _REFUSED_CODES} - set(accepted)
+    prefixes = {number[:4] for number in accepted}
+    refused_prefixes = {number[:4] for number in refused} - prefixes
+    new = [each for each in settings.allowed_prefixes if each not in refused_prefixes]
+    allowed = [*new, *sorted(prefixes - set(new))]
+    if allowed and allowed != settings.allowed_prefixes:
+        yield Candidate("allowed_prefixes", allowed)
+    if accepted:
+        yield Candidate("allowed_numbers", accepted)
 
 
 def _cards(plan: Plan, settings: Settings, theirs: Observations) -> Iterator[Candidate]:
@@ -165,38 +165,38 @@ def _codes_of(plan: Plan, theirs: Observations, field: str) -> Iterator[tuple[st
 
 async def _ranked(
     plan: Plan,
-    tried: Sequence[Candidate],
-    taken: Mapping[str, Any],
-    left: Sequence[Difference],
+    alternatives: Sequence[Candidate],
+    changed: Mapping[str, Any],
+    remaining: Sequence[Difference],
     trial: Trial,
 ) -> Sequence[Candidate]:
     """The candidates that remove some of the remaining differences, the best one first."""
-    concerned = {each.case for each in left}
-    some = plan._replace(cases=[each for each in plan.cases if each.case.name in concerned])
+    concerned = {each.case for each in remaining}
+    partial_plan = plan._replace(cases=[each for each in plan.cases if each.case.name in concerned])
     ranked = []
-    for number, candidate in enumerate(tried):
-        after = await trial({**taken, candidate.name: candidate.value}, some)
-        if _is_better(after, left):
-            ranked.append((len(_parts(after)), _size(after), number))
-    return [tried[number] for *_, number in sorted(ranked)]
+    for number, candidate in enumerate(alternatives):
+        after = await trial({**changed, candidate.name: candidate.value}, partial_plan)
+        if _is_better(after, remaining):
+            ranked.append((len(_differing_parts(after)), _count_fields(after), number))
+    return [alternatives[number] for *_, number in sorted(ranked)]
 
 
 def _is_better(after: Sequence[Difference], before: Sequence[Difference]) -> bool:
     """Whether fewer parts or fields differ, and every part that agreed before still agrees."""
-    parts, parts_before = _parts(after), _parts(before)
+    parts, parts_before = _differing_parts(after), _differing_parts(before)
     if not parts <= parts_before:
         return False
-    return parts != parts_before or _size(after) < _size(before)
+    return parts != parts_before or _count_fields(after) < _count_fields(before)
 
 
-def _parts(found: Sequence[Difference]) -> frozenset[tuple[str, str]]:
+def _differing_parts(found: Sequence[Difference]) -> frozenset[tuple[str, str]]:
     """The parts that differ; if the first answer of a case differs, all its parts count."""
     by_answer = {each.case for each in found if each.part == "answer"}
     follows = ((case, part) for case in by_answer for part in ("later", "callback"))
     return frozenset((*((each.case, each.part) for each in found), *follows))
 
 
-def _size(found: Sequence[Difference]) -> int:
+def _count_fields(found: Sequence[Difference]) -> int:
     """How many fields differ, not counting those that follow from a different first answer."""
     by_answer = {each.case for each in found if each.part == "answer"}
     return sum(each.part == "answer" or each.case not in by_answer for each in found)
@@ -207,12 +207,12 @@ def _key(each: Difference) -> tuple[str, str, str]:
 
 
 async def _needed(
-    taken: Mapping[str, Any], left: Sequence[Difference], trial: Trial
+    changed: Mapping[str, Any], remaining: Sequence[Difference], trial: Trial
 ) -> Mapping[str, Any]:
     """The settings that are needed: without them, more would differ."""
-    kept = dict(taken)
-    for name in taken if len(taken) > 1 else ():
-        without = {other: value for other, value in kept.items() if other != name}
-        if not _is_better(left, await trial(without)):
-            kept = without
-    return kept
+    needed = dict(changed)
+    for name in changed if len(changed) > 1 else ():
+        without = {other: value for other, value in needed.items() if other != name}
+        if not _is_better(remaining, await trial(without)):
+            needed = without
+    return needed

@@ -37,13 +37,15 @@ from sandbox_sim.values.clients import basic_credentials
 from sandbox_sim.web.transport.server import GatewayRunner
 
 # Seconds in which the other side must answer.
-_PATIENCE_S: Final = 30.0
-_BETWEEN_S: Final = 0.1
+_TIMEOUT_S: Final = 30.0
+_POLL_INTERVAL_S: Final = 0.1
 # A larger answer is an error; answers to the samples have a few kilobytes.
-_MOST_BYTES: Final = 16 * 1024 * 1024
+_MAX_BYTES: Final = 16 * 1024 * 1024
 # How often a request that a rate limit refuses is sent, and the longest pause between.
-_MOST_TRIES: Final = 20
-_LONGEST_PAUSE_S: Final = 60.0
+_MAX_ATTEMPTS: Final = 20
+_MAX_PAUSE_S: Final = 60.0
+# With our default delays, every payment is settled after this time, except those on a card page.
+_SETTLED_MS: Final = 800
 # After this time every case is settled, and nothing has expired.
 _SETTLED: Final = timedelta(minutes=5)
 # An address without a receiver (RFC 2606).
@@ -51,7 +53,7 @@ NO_RECEIVER: Final = "https://callback.invalid/compare"
 # The newest deliveries of a case; older ones are not compared.
 _NEWEST: Final = Listing(None, None, 100)
 _PENDING: Final = ("002", "ACKNOWLEDGED", "QUEUED")
-_QUERIES: Final = frozenset(each.row.path for each in Operation if each not in ACTIONS)
+_QUERY_PATHS: Final = frozenset(each.row.path for each in Operation if each not in ACTIONS)
 
 
 class NoHttpAnswer(Exception):
@@ -96,14 +98,14 @@ class Side:
     async def first(self, prepared: Prepared) -> _Reply:
         """Send the first request of a case, and return the answer."""
         case = prepared.case
-        return await self._post(case.path, self._filled(prepared, prepared.request), case.headers)
+        return await self._post(case.path, self._body(prepared, prepared.request), case.headers)
 
     async def second(self, prepared: Prepared, first: _Reply) -> _Reply:
         """Send the second request, and return the answer."""
         then = prepared.case.afterwards
         if then is None:
             raise ValueError(f"{prepared.case.name} has no second request")
-        body = fill(self._filled(prepared, prepared.then), first.data)
+        body = fill(self._body(prepared, prepared.then), first.data)
         return await self._post(then.path, body, prepared.case.headers)
 
     async def until_final(self, prepared: Prepared, deadline: float) -> None:
@@ -112,14 +114,14 @@ class Side:
         is_sms = prepared.case.path.startswith("/sms/")
         names = ("service_id",) if is_sms else ("service_id", "transaction_id")
         path = "/sms/history" if is_sms else "/get_transaction_status"
-        asked = {name: request[name] for name in names}
+        body = {name: request[name] for name in names}
         while self.clock.monotonic() < deadline:
-            reply = await self._post(path, asked, {})
+            reply = await self._post(path, body, {})
             if not any(f'"{word}"' in reply.text for word in _PENDING):
                 return
-            await self.clock.pause(_BETWEEN_S)
+            await self.clock.pause(_POLL_INTERVAL_S)
 
-    def _filled(self, prepared: Prepared, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _body(self, prepared: Prepared, request: Mapping[str, Any]) -> dict[str, Any]:
         """The body, with the address of our inbox or, without one, of no receiver."""
         body = fill(request, {"url": NO_RECEIVER})
         for name in ("callback_url", "landing_page"):
@@ -133,13 +135,13 @@ class Side:
         self, path: str, body: Mapping[str, object], headers: Mapping[str, str]
     ) -> _Reply:
         """Send a request. If a rate limit refuses it, send it again after the pause it asks for."""
-        for _ in range(_MOST_TRIES - 1):
+        for _ in range(_MAX_ATTEMPTS - 1):
             reply = await self._send(path, body, headers)
             if reply.status != 429:
                 return reply
-            asked = reply.headers.get("Retry-After", "1")
-            seconds = float(asked) if asked.isdecimal() else 1.0
-            await self.clock.pause(min(seconds, _LONGEST_PAUSE_S))
+            retry_after = reply.headers.get("Retry-After", "1")
+            seconds = float(retry_after) if retry_after.isdecimal() else 1.0
+            await self.clock.pause(min(seconds, _MAX_PAUSE_S))
         return await self._send(path, body, headers)
 
     async def _send(
@@ -158,14 +160,13 @@ class Side:
                 content = bytearray()
                 async for chunk in answer.content.iter_chunked(65_536):
                     content += chunk
-                    if len(content) > _MOST_BYTES:
-                        raise NoHttpAnswer(
-                            f"{self.url}{path} answers more than {_MOST_BYTES} bytes"
-                        )
+                    if len(content) > _MAX_BYTES:
+                        raise NoHttpAnswer(f"{self.url}{path} answers more than {_MAX_BYTES} bytes")
                 text = content.decode("utf-8", "replace")
                 return _Reply(answer.status, answer.headers, text)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise NoHttpAnswer(f"{self.url}{path} cannot be reached: {_in_words(error)}") from None
+            why = _describe_error(error)
+            raise NoHttpAnswer(f"{self.url}{path} cannot be reached: {why}") from None
 
 
 class OwnGateway(NamedTuple):
@@ -188,30 +189,30 @@ class OwnGateway(NamedTuple):
         side = Side(self.session, self.url, self.auth, SystemClock(), self.inbox("ours"))
         firsts = [await side.first(each) for each in plan.cases]
         earlier = [
-            await side.second(each, first) if _is_early(each) else None
+            await side.second(each, first) if _is_immediate(each) else None
             for each, first in zip(plan.cases, firsts, strict=True)
         ]
         await self.gateway.clock_control.advance(_SETTLED)
         found = {}
-        for each, first, before in zip(plan.cases, firsts, earlier, strict=True):
-            later = await self._later(side, each, first, before)
+        for each, first, earlier_reply in zip(plan.cases, firsts, earlier, strict=True):
+            later = await self._later(side, each, first, earlier_reply)
             found[each.case.name] = Observed(
                 first.fields,
                 later.fields if later else {},
                 callback_fields(await self.deliveries("ours", each.number)),
-                before.fields if before and _is_query(each) else {},
+                earlier_reply.fields if earlier_reply and _is_query(each) else {},
                 (_rule(first), _rule(later)),
             )
         return found
 
     async def _later(
-        self, side: Side, prepared: Prepared, first: _Reply, before: _Reply | None
+        self, side: Side, prepared: Prepared, first: _Reply, earlier_reply: _Reply | None
     ) -> _Reply | None:
         """The final answer to the second request; only a query is sent again for it."""
         if prepared.case.afterwards is None:
             return None
-        if before is not None and not _is_query(prepared):
-            return before
+        if earlier_reply is not None and not _is_query(prepared):
+            return earlier_reply
         return await side.second(prepared, first)
 
     def inbox(self, side: str, base: str = "") -> Callable[[int], str]:
@@ -224,9 +225,9 @@ class OwnGateway(NamedTuple):
 
     async def wait_for_deliveries(self, side: str, number: int, count: int, wait_s: float) -> None:
         """Wait at most `wait_s` until the inbox of a case has `count` deliveries."""
-        asked = {"match": {}, "count": count, "timeout_s": wait_s}
+        body = {"match": {}, "count": count, "timeout_s": wait_s}
         address = f"{self.inbox(side)(number)}/wait"
-        async with self.session.post(address, json=asked, timeout=ClientTimeout()) as answer:
+        async with self.session.post(address, json=body, timeout=ClientTimeout()) as answer:
             await answer.read()
 
     async def deliveries(self, side: str, number: int) -> Sequence[Mapping[str, Any]]:
@@ -255,7 +256,7 @@ async def own_gateway(
             await web.TCPSite(runner, chosen.host, chosen.port).start()
         except OSError as error:
             hint = "end what listens there, or choose another port"
-            raise WrongUsage(f"--port {port}: {_in_words(error)}; {hint}") from None
+            raise WrongUsage(f"--port {port}: {_describe_error(error)}; {hint}") from None
         url = f"http://127.0.0.1:{runner.addresses[0][1]}"
         first = chosen.credentials[0]
         auth = (first.client_key, first.secret_key.get_secret_value())
@@ -277,7 +278,7 @@ async def observe_other(
     firsts, seconds = [], []
     for each in plan.cases:
         firsts.append(await side.first(each))
-        seconds.append(await side.second(each, firsts[-1]) if _is_early(each) else None)
+        seconds.append(await side.second(each, firsts[-1]) if _is_immediate(each) else None)
     answers = [*zip(firsts, seconds, strict=True)]
     callbacks = await _callbacks(plan, answers, ours, timeout_s) if receives else [{}] * len(firsts)
     deadline = clock.monotonic() + timeout_s
@@ -310,27 +311,27 @@ async def _callbacks(
         if second and not _is_query(each):
             count += _has_callback(each, second.fields)
         if count:
-            left = max(deadline - clock.monotonic(), 0.001)
-            await ours.wait_for_deliveries("theirs", each.number, count, left)
+            remaining_s = max(deadline - clock.monotonic(), 0.001)
+            await ours.wait_for_deliveries("theirs", each.number, count, remaining_s)
     return [callback_fields(await ours.deliveries("theirs", each.number)) for each in plan.cases]
 
 
 def without_unfinished(
     plan: Plan, observed: Mapping[str, Observed]
 ) -> tuple[Mapping[str, Observed], Sequence[str]]:
-    """What was observed, without what is not compared because the other side has not ended it.
+    """Return the observations without callbacks and statuses that are not final, and those cases.
 
-    Returns too the names of these cases: no callback has come, or the status is still pending.
+    A callback is not final if none has arrived, and a status if it is pending.
     """
     found = dict(observed)
     for each in plan.cases:
-        seen = found[each.case.name]
-        if seen.callback == callback_fields(()) and _has_callback(each, seen.answer):
-            seen = seen._replace(callback={})
-        if _is_query(each) and any(value in _PENDING for value in seen.later.values()):
-            seen = seen._replace(later={})
-        found[each.case.name] = seen
-    return found, [name for name, seen in found.items() if seen != observed[name]]
+        outcome = found[each.case.name]
+        if outcome.callback == callback_fields(()) and _has_callback(each, outcome.answer):
+            outcome = outcome._replace(callback={})
+        if _is_query(each) and any(value in _PENDING for value in outcome.later.values()):
+            outcome = outcome._replace(later={})
+        found[each.case.name] = outcome
+    return found, [name for name, outcome in found.items() if outcome != observed[name]]
 
 
 def _has_callback(prepared: Prepared, answer: Fields) -> bool:
@@ -338,11 +339,11 @@ def _has_callback(prepared: Prepared, answer: Fields) -> bool:
 
     answer: to the first request, or to a second one that repeats the payment.
     """
-    is_payment = prepared.case.path not in _QUERIES and "callback_url" in prepared.request
+    is_payment = prepared.case.path not in _QUERY_PATHS and "callback_url" in prepared.request
     return is_payment and (answer.get("response_code") == "202" or "redirect_url" in answer)
 
 
-def _in_words(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """The reason of the system, without the names of classes and addresses around it."""
     words = str(error) or type(error).__name__
     if isinstance(error, aiohttp.ClientSSLError) or not isinstance(error, OSError):
@@ -351,15 +352,15 @@ def _in_words(error: Exception) -> str:
     return os.strerror(number) if number > 0 else error.strerror or words
 
 
-def _is_early(prepared: Prepared) -> bool:
-    """Whether the second request is sent at once."""
+def _is_immediate(prepared: Prepared) -> bool:
+    """Whether the second request is sent at once, before the first one is settled."""
     then = prepared.case.afterwards
-    return then is not None and not then.is_late
+    return then is not None and then.advance_ms < _SETTLED_MS
 
 
 def _is_query(prepared: Prepared) -> bool:
     then = prepared.case.afterwards
-    return then is not None and then.path in _QUERIES
+    return then is not None and then.path in _QUERY_PATHS
 
 
 def _rule(reply: _Reply | None) -> str:
@@ -370,6 +371,6 @@ def _rule(reply: _Reply | None) -> str:
 async def client_session() -> AsyncIterator[ClientSession]:
     """A session for both sides, without cookies."""
     async with ClientSession(
-        timeout=ClientTimeout(total=_PATIENCE_S), cookie_jar=aiohttp.DummyCookieJar()
+        timeout=ClientTimeout(total=_TIMEOUT_S), cookie_jar=aiohttp.DummyCookieJar()
     ) as session:
         yield session

@@ -42,14 +42,14 @@ def serve(obj: Mapping[str, Any], loaded: LoadedSettings) -> None:
 def _run(settings: Settings, *, as_json: bool) -> int:
     """Serve until a signal arrives; return the exit code."""
     logs.configure(settings.log_level, settings.log_format)
-    _warn(settings)
+    _warn_about_plain_http(settings)
     try:
         tls_context(settings)  # also here, so that an error is reported once, not by each worker
     except TlsError as error:
         click.echo(f"tls: {error}", err=True)
         return 1
     if settings.workers == 1:
-        from sandbox_sim.cli.serve.process import alone as run  # noqa: PLC0415
+        from sandbox_sim.cli.serve.process import serve_alone as run  # noqa: PLC0415
     else:
         from sandbox_sim.cli.serve.workers import supervise as run  # noqa: PLC0415
     with contextlib.ExitStack() as running:
@@ -64,26 +64,27 @@ def _run(settings: Settings, *, as_json: bool) -> int:
 def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
     """Print the ready lines on stdout. A closed stdout is only logged."""
     try:
-        _show_ready(settings, port, as_json=as_json)
+        _print_ready(settings, port, as_json=as_json)
     except OSError as error:
         log.warning("stdout cannot be written to: %s", error.strerror)
         sys.stdout = None  # otherwise the flush at exit fails
 
 
-def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
+def _print_ready(settings: Settings, port: int, *, as_json: bool) -> None:
     """Print the ready line and the lines below it, or with --json one object."""
     host = client_host(settings.host, port)
     url = f"{settings.scheme}://{host}"
     authority = settings.trusted if settings.tls else None
+    turned_on = _lenient_settings(settings)
     if as_json:
         ready = {"url": url, "port": port, "pid": os.getpid()}
-        lenient = {"lenient": _lenient(settings)} if settings.lenient else {}
+        lenient = {"lenient": turned_on} if settings.lenient else {}
         trusted = {} if authority is None else {"authority": str(authority)}
         click.echo(json.dumps({**ready, **lenient, **trusted}))
     else:
         first = settings.credentials[0].client()
-        turned_on = f" (lenient: {', '.join(_lenient(settings))})" if settings.lenient else ""
-        click.echo(f"sandbox-sim ready at {url}{turned_on}")
+        lenient_note = f" (lenient: {', '.join(turned_on)})" if settings.lenient else ""
+        click.echo(f"sandbox-sim ready at {url}{lenient_note}")
         if authority is not None:
             click.echo(f"  certificate authority: {authority}")
         if host.name != settings.host:
@@ -101,13 +102,13 @@ def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
             click.echo(f"  {MOST_NEED_LENIENT}")
 
 
-def _lenient(settings: Settings) -> list[str]:
+def _lenient_settings(settings: Settings) -> list[str]:
     """The settings that `lenient` turned on, for the ready line (D34)."""
     values = settings.model_dump(mode="json", include=set(settings.turned_on_by_lenient))
     return [f"{name} = {json.dumps(value)}" for name, value in values.items()]
 
 
-def _warn(settings: Settings) -> None:
+def _warn_about_plain_http(settings: Settings) -> None:
     """Warn if clients must send credentials over plain HTTP (auth.5, D2)."""
     if not settings.loopback and not settings.is_secured:
         click.echo(

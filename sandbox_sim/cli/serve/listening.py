@@ -30,13 +30,13 @@ from sandbox_sim.values.hosts import client_host
 from sandbox_sim.values.timestamps import iso
 
 # The exit code for each signal.
-CODES: Final = {signal.SIGTERM: 0, signal.SIGINT: INTERRUPTED}
+EXIT_CODES: Final = {signal.SIGTERM: 0, signal.SIGINT: INTERRUPTED}
 if sys.platform != "win32":
-    CODES[signal.SIGHUP] = 129  # the terminal was closed
+    EXIT_CODES[signal.SIGHUP] = 129  # the terminal was closed
 
 
-def stopped_by(
-    codes: Mapping[signal.Signals, int], before_end: Callable[[], None] = lambda: None
+def stop_on_signal(
+    codes: Mapping[signal.Signals, int], before_exit: Callable[[], None] = lambda: None
 ) -> "asyncio.Future[int]":
     """Return a future that gets the exit code of the first of these signals.
 
@@ -44,7 +44,7 @@ def stopped_by(
     and SIGHUP stay ignored if they are at the start: a shell starts the background jobs of a
     script with SIGINT ignored, and `nohup` a command with SIGHUP ignored.
 
-    before_end: called just before SIGINT ends the process at once.
+    before_exit: called just before SIGINT ends the process at once.
     """
     codes = {
         number: code
@@ -54,40 +54,40 @@ def stopped_by(
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[int] = loop.create_future()
 
-    def end_at_once(_number: int, _frame: FrameType | None) -> None:
-        before_end()
+    def exit_at_once(_number: int, _frame: FrameType | None) -> None:
+        before_exit()
         # `sys.exit` would wait for threads. The store survives this, as it survives a kill.
         os._exit(INTERRUPTED)
 
-    def finish(code: int) -> None:
+    def stop_once(code: int) -> None:
         for number in codes:
             loop.remove_signal_handler(number)
-            signal.signal(number, end_at_once if number == signal.SIGINT else signal.SIG_IGN)
+            signal.signal(number, exit_at_once if number == signal.SIGINT else signal.SIG_IGN)
         if not stop.done():
             stop.set_result(code)
 
     with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C is a KeyboardInterrupt there
         for number, code in codes.items():
-            loop.add_signal_handler(number, finish, code)
+            loop.add_signal_handler(number, stop_once, code)
     return stop
 
 
-def print_waiting(waited_for: str) -> None:
+def print_waiting(pending: str) -> None:
     """Print on stderr what the server still waits for, and how to stop it at once."""
     with contextlib.suppress(OSError):
-        click.echo(f"stopping: waiting for {waited_for}; Ctrl-C again stops at once", err=True)
+        click.echo(f"stopping: waiting for {pending}; Ctrl-C again stops at once", err=True)
 
 
 def ignore_signals() -> None:
     """Ignore these signals, because the server has stopped and the process ends anyway."""
-    for number in CODES:
+    for number in EXIT_CODES:
         signal.signal(number, signal.SIG_IGN)
 
 
 log = logging.getLogger("sandbox_sim.serve")
 
 
-_LAST_PORT = 65_535
+_MAX_PORT = 65_535
 
 _IPV4_LOOPBACK: Final = ("127.0.0.1", "localhost")
 
@@ -170,23 +170,23 @@ def why_not_listening(settings: Settings, error: OSError) -> str:
     problem = f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}"
     if error.errno != errno.EADDRINUSE:
         return problem
-    another = f"choose another port: --port {settings.port % _LAST_PORT + 1}"
-    return _with_way_out(problem, listening_on(settings.port), another)
+    advice = f"choose another port: --port {settings.port % _MAX_PORT + 1}"
+    return _with_advice(problem, listening_on(settings.port), advice)
 
 
 def why_not_opened(settings: Settings, error: StoreError) -> str:
     """The message about a store that cannot be opened: why, which server has it, what to do."""
     problem = f"the store cannot be opened: {error}"
-    another = "choose another store: --store sqlite:PATH or --store memory:"
+    advice = "choose another store: --store sqlite:PATH or --store memory:"
     if not isinstance(error, StoreInUse):
-        return f"{problem}\n  {another}" if settings.store.startswith("sqlite:") else problem
-    return _with_way_out(problem, using_the_store_of(settings), another)
+        return f"{problem}\n  {advice}" if settings.store.startswith("sqlite:") else problem
+    return _with_advice(problem, using_the_store_of(settings), advice)
 
 
-def _with_way_out(problem: str, server: RunningServer | None, another: str) -> str:
+def _with_advice(problem: str, server: RunningServer | None, advice: str) -> str:
     if server is None:
-        return f"{problem}\n  another program uses it; {another}"
-    use = f"use that server, stop it with `kill {server.pid}`, or {another}"
+        return f"{problem}\n  another program uses it; {advice}"
+    use = f"use that server, stop it with `kill {server.pid}`, or {advice}"
     return f"{problem}\n  {server.sentence()}\n  {use}"
 
 
@@ -195,12 +195,12 @@ def registered(settings: Settings, port: int) -> Iterator[None]:
     """Write the file of this server, and delete it at the end; delete files of dead servers."""
     url = f"{settings.scheme}://{client_host(settings.host, port)}"
     since = iso(SystemClock().now())
-    server = RunningServer(os.getpid(), url, port, _resolved(settings), since)
-    file = _folder() / f"{server.pid}.json"
+    server = RunningServer(os.getpid(), url, port, _store_name(settings), since)
+    file = _servers_folder() / f"{server.pid}.json"
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         for other in file.parent.glob("*.json"):
-            if _read(other) is None:
+            if _read_server(other) is None:
                 other.unlink(missing_ok=True)
         file.write_text(json.dumps(server._asdict()), "utf-8")
     try:
@@ -217,28 +217,28 @@ def listening_on(port: int) -> RunningServer | None:
 
 def using_the_store_of(settings: Settings) -> RunningServer | None:
     """The running server that uses the store of these settings, or None."""
-    store = _resolved(settings)
+    store = _store_name(settings)
     return _find(lambda server: server.store == store)
 
 
-def _find(fits: Callable[[RunningServer], bool]) -> RunningServer | None:
+def _find(matches: Callable[[RunningServer], bool]) -> RunningServer | None:
     try:
-        servers = [_read(file) for file in _folder().glob("*.json")]
+        servers = [_read_server(file) for file in _servers_folder().glob("*.json")]
     except OSError:
         return None
-    return next((server for server in servers if server is not None and fits(server)), None)
+    return next((server for server in servers if server is not None and matches(server)), None)
 
 
-def _read(file: Path) -> RunningServer | None:
+def _read_server(file: Path) -> RunningServer | None:
     """The server of this file; None if it stopped or the file cannot be read."""
     try:
         server = RunningServer(**json.loads(file.read_text("utf-8")))
-        return server if _runs(server.pid) else None
+        return server if _process_exists(server.pid) else None
     except (OSError, ValueError, TypeError):
         return None
 
 
-def _runs(pid: int) -> bool:
+def _process_exists(pid: int) -> bool:
     """Whether there is a process with this id; on Windows always true."""
     if sys.platform == "win32":
         return True
@@ -251,12 +251,12 @@ def _runs(pid: int) -> bool:
     return True
 
 
-def _resolved(settings: Settings) -> str:
+def _store_name(settings: Settings) -> str:
     """The store as it is written in the files of servers."""
     if not settings.store.startswith("sqlite:"):
         return settings.store if settings.store == "memory:" else settings.shown_store
     return f"sqlite:{settings.sqlite_path.resolve()}"
 
 
-def _folder() -> Path:
+def _servers_folder() -> Path:
     return state_folder() / "servers"

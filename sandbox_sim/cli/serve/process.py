@@ -22,11 +22,11 @@ from sandbox_sim.adapters.process import current_limit, divide_descriptors, rais
 from sandbox_sim.bootstrap import Gateway, build, tls_context
 from sandbox_sim.cli import INTERRUPTED
 from sandbox_sim.cli.serve.listening import (
-    CODES,
+    EXIT_CODES,
     bound_sockets,
     ignore_signals,
     print_waiting,
-    stopped_by,
+    stop_on_signal,
 )
 from sandbox_sim.events.activity_log import LogThrottle
 from sandbox_sim.ports import NetworkConfigError, RunningTasks, StoreError
@@ -41,14 +41,14 @@ log = logging.getLogger("sandbox_sim.serve")
 _GC_THRESHOLDS = (50_000, 20, 100)
 
 
-async def alone(settings: Settings, ready: Callable[[int], None]) -> int:
+async def serve_alone(settings: Settings, ready: Callable[[int], None]) -> int:
     """Serve until a signal arrives; return the exit code. ready: called with the port."""
-    stop = stopped_by(CODES)
+    stop = stop_on_signal(EXIT_CODES)
     async with serving(settings) as (gateway, port):
         ready(port)
         code = await stop
         if code == INTERRUPTED:
-            _say_what_is_waited_for(gateway)
+            _print_pending_work(gateway)
     ignore_signals()
     return code
 
@@ -70,14 +70,14 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Gateway, int]]:
             yield gateway, runner.addresses[0][1]
 
 
-def _say_what_is_waited_for(gateway: Gateway) -> None:
+def _print_pending_work(gateway: Gateway) -> None:
     """Print on stderr which callbacks and requests delay the stop, if any."""
     receivers, requests = gateway.deliveries.receivers, gateway.app[CLIENTS].busy
-    waited_for = [f"the callbacks to {', '.join(receivers)}"] if receivers else []
+    pending = [f"the callbacks to {', '.join(receivers)}"] if receivers else []
     if requests:
-        waited_for.append("1 open request" if requests == 1 else f"{requests} open requests")
-    if waited_for:
-        print_waiting(f"{' and '.join(waited_for)}, at most {GRACE_S:g} s for each")
+        pending.append("1 open request" if requests == 1 else f"{requests} open requests")
+    if pending:
+        print_waiting(f"{' and '.join(pending)}, at most {GRACE_S:g} s for each")
 
 
 def work() -> None:
@@ -86,23 +86,21 @@ def work() -> None:
     logs.configure(settings.log_level, settings.log_format)
     try:
         process.run(_work(settings, socket.socket(fileno=channel)))
-    except StoreError as error:
-        click.echo(f"the store cannot be opened: {error}", err=True)
-        raise SystemExit(1) from None
-    except NetworkConfigError as error:
-        click.echo(str(error), err=True)
+    except (StoreError, NetworkConfigError) as error:
+        prefix = "the store cannot be opened: " if isinstance(error, StoreError) else ""
+        click.echo(f"{prefix}{error}", err=True)
         raise SystemExit(1) from None
 
 
 async def _work(settings: Settings, channel: socket.socket) -> None:
-    stop = stopped_by({signal.SIGTERM: 0})
+    stop = stop_on_signal({signal.SIGTERM: 0})
     loop = asyncio.get_running_loop()
     with channel:
         channel.setblocking(False)
         async with _gateway(settings) as (_, runner):
             connections = _Connections(channel, runner, stop)
             _tune_collector()
-            loop.add_reader(channel, connections.take)
+            loop.add_reader(channel, connections.receive)
             with contextlib.suppress(ConnectionError):
                 channel.send(b"r")  # ready
             await stop
@@ -120,7 +118,7 @@ class _Connections:
         self._stop = stop
         self._tasks = RunningTasks()
 
-    def take(self) -> None:
+    def receive(self) -> None:
         """Receive a connection and serve it. The event loop calls this if the channel has one."""
         try:
             found, descriptors, _, _ = socket.recv_fds(self._channel, 1, 1)

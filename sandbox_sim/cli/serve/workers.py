@@ -22,11 +22,11 @@ import click
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.cli import INTERRUPTED
 from sandbox_sim.cli.serve.listening import (
-    CODES,
+    EXIT_CODES,
     bound_sockets,
     ignore_signals,
     print_waiting,
-    stopped_by,
+    stop_on_signal,
 )
 from sandbox_sim.ports import RunningTasks
 from sandbox_sim.settings.schema import Settings
@@ -37,7 +37,7 @@ _BACKLOG: Final = 1024
 # busy workers again, and the time for all workers to stop.
 _PAUSE_S: Final = 1.0
 _BUSY_PAUSE_S: Final = 0.01
-_STOPPING_S: Final = 9.5
+_STOP_TIMEOUT_S: Final = 9.5
 _EXPLAINED_EXIT_CODE: Final = 1
 # A worker imports modules from the same folders as its parent.
 _WORKER: Final = """\
@@ -64,7 +64,7 @@ async def supervise(settings: Settings, ready: Callable[[int], None]) -> int:
         click.echo("workers: more than one worker is possible on Linux and macOS only", err=True)
         return 1
     pool = _WorkerPool(settings)
-    stop = stopped_by(CODES, before_end=pool.kill)
+    stop = stop_on_signal(EXIT_CODES, before_exit=pool.kill)
     sockets = await bound_sockets(settings)
     starting = asyncio.create_task(pool.start())
     stop.add_done_callback(lambda _: starting.cancel())
@@ -78,7 +78,7 @@ async def supervise(settings: Settings, ready: Callable[[int], None]) -> int:
         return 1
     else:
         if code == INTERRUPTED:
-            print_waiting(f"{settings.workers} workers, at most {_STOPPING_S:g} s")
+            print_waiting(f"{settings.workers} workers, at most {_STOP_TIMEOUT_S:g} s")
         return code
     finally:
         await pool.stop(sockets)
@@ -93,7 +93,7 @@ class _Worker:
     process: Process
     channel: socket.socket
 
-    def take(self, connection: socket.socket) -> bool:
+    def accept(self, connection: socket.socket) -> bool:
         """Hand over a connection; return False if the channel is full or the worker has died."""
         try:
             socket.send_fds(self.channel, [b"."], [connection.fileno()])
@@ -128,7 +128,7 @@ class _WorkerPool:
         for each in sockets:
             each.listen(_BACKLOG)
             each.setblocking(False)
-            self._tasks.start(self._hand_out(each))
+            self._tasks.start(self._distribute(each))
 
     async def stop(self, sockets: Sequence[socket.socket]) -> None:
         """Close the sockets, stop all workers, wait for them, and kill those that do not stop."""
@@ -142,7 +142,7 @@ class _WorkerPool:
         for worker in workers:
             worker.send(signal.SIGTERM)
         if ends:
-            await asyncio.wait(ends, timeout=_STOPPING_S)
+            await asyncio.wait(ends, timeout=_STOP_TIMEOUT_S)
         for worker in workers:
             if worker.process.returncode is None:
                 log.error(
@@ -157,7 +157,7 @@ class _WorkerPool:
         for worker in (*self._workers, *self._starting):
             worker.send(signal.SIGKILL)
 
-    async def _hand_out(self, listening: socket.socket) -> None:
+    async def _distribute(self, listening: socket.socket) -> None:
         """Accept connections and hand each to the next worker in turn."""
         loop = asyncio.get_running_loop()
         while True:
@@ -170,14 +170,14 @@ class _WorkerPool:
                 await self._clock.pause(_PAUSE_S)
                 continue
             with connection:
-                while not self._handed_over(connection):
+                while not self._hand_over(connection):
                     await self._clock.pause(_BUSY_PAUSE_S)
 
-    def _handed_over(self, connection: socket.socket) -> bool:
+    def _hand_over(self, connection: socket.socket) -> bool:
         for _ in range(len(self._workers)):
             worker = self._workers[0]
             self._workers.rotate(-1)
-            if worker.take(connection):
+            if worker.accept(connection):
                 return True
         return False
 
@@ -224,9 +224,9 @@ class _WorkerPool:
                 "worker %d (pid %d) ended with code %s; restarting it",
                 *(number, process.pid, process.returncode),
             )
-            worker = await self._start_again(number)
+            worker = await self._restart(number)
 
-    async def _start_again(self, number: int) -> _Worker:
+    async def _restart(self, number: int) -> _Worker:
         while True:
             try:
                 worker = await self._start_one()

@@ -6,10 +6,11 @@ import io
 import logging
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any, Final, TypeVar
 
 from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
@@ -34,20 +35,20 @@ from sandbox_sim.testing.network_contract.peer import (
     Address,
     Fault,
     Peer,
-    numbered_sample,
-    personal,
+    personal_texts,
     sample,
     wrong_fields,
 )
 
 T = TypeVar("T")
+_NETWORK: Final = "testnet"
 # The setting `timeout_s`, in real time: long enough for a busy machine. If there is no answer, the
 # clock of the bench ends the call; only an adapter with its own timer waits this long.
 TIMEOUT: Final = timedelta(seconds=10)
 # The age of an attempt in a status query; some networks decide nothing earlier.
 _LONG_AGO: Final = timedelta(days=1)
 # The outcomes with which the network has the request.
-TAKEN: Final = frozenset({Outcome.PENDING, Outcome.SUCCEEDED})
+ACCEPTED: Final = frozenset({Outcome.PENDING, Outcome.SUCCEEDED})
 
 
 class Disproved(AssertionError):
@@ -65,7 +66,7 @@ class NotProven(Exception):
 
 
 @dataclass
-class Told:
+class RecordedEvents:
     """The reports of the adapter while it was open.
 
     arrived: how many notifications were reported, saved or not. may_save: whether they are saved.
@@ -93,7 +94,7 @@ class Told:
 
     async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
         """Store the part of a message."""
-        self.parts.append(MessagePart("testnet", attempt_id, number, total, network_id))
+        self.parts.append(MessagePart(_NETWORK, attempt_id, number, total, network_id))
 
 
 class BenchClock(VirtualClock):
@@ -105,10 +106,10 @@ class BenchClock(VirtualClock):
 
     def timeout(self, seconds: float | None) -> asyncio.Timeout:
         """A timeout that ends at `expire`, however long it is."""
-        made = super().timeout(None)
+        timeout = super().timeout(None)
         if seconds is not None:
-            self._timeouts.append(made)
-        return made
+            self._timeouts.append(timeout)
+        return timeout
 
     def expire(self) -> None:
         """End all open timeouts."""
@@ -122,35 +123,28 @@ class BenchClock(VirtualClock):
 class Bench:
     """An open adapter and the other side.
 
-    seen: the texts that must not contain secrets or personal data: results, log records, output,
-    messages of exceptions, errors of the event loop.
-    sent: the requests that were submitted. taken: the references that the adapter reported as
-    accepted. counted: how many submits the other side had before.
+    clock: the clock of the adapter.
+    texts: results, log records, output, messages of exceptions and errors of the event loop; they
+    must not contain secrets or personal data.
+    sent: the requests that were submitted. accepted: the references that the adapter reported as
+    accepted. earlier_submits: how many submits the other side had before.
     """
 
     peer: Peer
     network: Network
-    environment: NetworkEnvironment
-    told: Told = field(default_factory=Told)
-    seen: list[str] = field(default_factory=list)
+    clock: BenchClock
+    earlier_submits: int
+    events: RecordedEvents = field(default_factory=RecordedEvents)
+    texts: list[str] = field(default_factory=list)
     sent: list[SubmitRequest] = field(default_factory=list)
-    taken: set[str] = field(default_factory=set)
-    counted: int = 0
-
-    @property
-    def clock(self) -> BenchClock:
-        """The clock of the adapter."""
-        clock = self.environment.clock
-        if not isinstance(clock, BenchClock):
-            raise TypeError("the environment must have a BenchClock")
-        return clock
+    accepted: set[str] = field(default_factory=set)
 
     async def get_token(self) -> None:
         """If the network uses tokens, submit a request so that the adapter has one."""
         if self.peer.tokens is not None:
             await self.submit(self.request(reference="first, for a token"))
 
-    async def ended(self, call: Awaitable[T], fault: Fault) -> T:
+    async def result_under_fault(self, call: Awaitable[T], fault: Fault) -> T:
         """The result of a call under a fault; if there is no answer, the clock ends the call."""
         if fault is not Fault.SILENCE:
             return await call
@@ -163,11 +157,11 @@ class Bench:
     @property
     def terms(self) -> Terms:
         """The terms of attempts at this network."""
-        can = self.network.capabilities
+        capabilities = self.network.capabilities
         return Terms(
-            always_sent=can.always_sent,
-            has_status=can.has_status,
-            repeats_within=can.repeats_within,
+            always_sent=capabilities.always_sent,
+            has_status=capabilities.has_status,
+            repeats_within=capabilities.repeats_within,
         )
 
     def request(self, operation: Operation | None = None, **fields: Any) -> SubmitRequest:
@@ -175,20 +169,31 @@ class Bench:
         return sample(self.network.capabilities, operation, **fields)
 
     def numbered(self, number: int, operation: Operation | None = None) -> SubmitRequest:
-        """A different request for each number up to 899."""
-        return numbered_sample(self.network.capabilities, number, operation)
+        """A request in which every field is different for each number up to 899."""
+        attempt_id = f"attempt-{number}"
+        request = self.request(operation, attempt_id=attempt_id, reference=f"reference-{number}")
+        # No phone number ends in 9, because the simulated network declines those.
+        party = request.party and f"{request.party[:-3]}{number // 9 % 100:02}{number % 9}"
+        return replace(
+            request,
+            transaction_id=f"T{number}",
+            amount=Decimal(number) + Decimal("10.37"),
+            party=party,
+            description=f"Order {number}",
+            notification_url=f"http://127.0.0.1:9/_networks/testnet/{attempt_id}",
+        )
 
     def attempt(self, request: SubmitRequest) -> Attempt:
         """The attempt as it is saved for a request that was sent."""
-        saved = request.attempt(self.environment.name, "12345678901", 1, self.clock.now())
+        saved = request.attempt(_NETWORK, "12345678901", 1, self.clock.now())
         return saved.submitted()
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         """Submit a request; a success at once must be declared in the capabilities."""
         self.sent.append(request)
-        result = await self._said("submit", self.network.submit(request))
-        if result.outcome in TAKEN:
-            self.taken.add(request.reference)
+        result = await self._call("submit", self.network.submit(request))
+        if result.outcome in ACCEPTED:
+            self.accepted.add(request.reference)
         require(
             result.outcome is not Outcome.SUCCEEDED or self.network.capabilities.succeeds_at_once,
             "a submit ends as succeeded, but must be pending; if the network decides in its "
@@ -206,13 +211,13 @@ class Bench:
             request.operation,
             submitted_at=self.clock.now() - age,
         )
-        return await self._said("status", self.network.status(query))
+        return await self._call("status", self.network.status(query))
 
     async def health(self) -> Health:
         """Check the health of the network."""
-        return await self._said("health", self.network.health())
+        return await self._call("health", self.network.health())
 
-    async def _said(self, name: str, call: Awaitable[T]) -> T:
+    async def _call(self, name: str, call: Awaitable[T]) -> T:
         """The result of a call, which is also stored. Raises `Disproved` for an exception."""
         try:
             result = await call
@@ -220,7 +225,7 @@ class Bench:
             raise
         except Exception as error:
             raise Disproved(f"{name} raises {type(error).__name__}, but must return") from error
-        self.seen.append(repr(result))
+        self.texts.append(repr(result))
         return result
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
@@ -232,11 +237,11 @@ class Bench:
         try:
             found = self.network.parse(raw)
         except UnreadableNotification as error:
-            self.seen.append(str(error))
+            self.texts.append(str(error))
             raise
         except Exception as error:
             raise Disproved(f"parse raises {type(error).__name__}") from error
-        self.seen.append(repr(found))
+        self.texts.append(repr(found))
         return found
 
     def arrived(self, request: SubmitRequest) -> int:
@@ -244,35 +249,35 @@ class Bench:
         return sum(each.reference == request.reference for each in self.peer.submits)
 
 
-class _KeptLog(logging.Handler):
+class _LogCapture(logging.Handler):
     """Stores each log record as text, with its traceback."""
 
-    def __init__(self, seen: list[str]) -> None:
+    def __init__(self, texts: list[str]) -> None:
         super().__init__(logging.DEBUG)
-        self._seen = seen
+        self._texts = texts
         self.setFormatter(logging.Formatter("%(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Store the text of the record."""
-        self._seen.append(self.format(record))
+        self._texts.append(self.format(record))
 
 
 @asynccontextmanager
-async def opened(peer: Peer, address: Address = Address.SERVING) -> AsyncIterator[Bench]:
+async def open_bench(peer: Peer, address: Address = Address.SERVING) -> AsyncIterator[Bench]:
     """Open the adapter for the duration of the context.
 
     At the end it raises `Disproved` if a task is left, if anything else arrived than the submits of
     the proof, or if a secret is visible.
     """
-    environment = NetworkEnvironment("testnet", BenchClock(), RandomIds(seed=1), TIMEOUT)
-    bench = Bench(peer, peer.network(environment, address), environment)
-    bench.counted = len(peer.submits)
+    clock = BenchClock()
+    environment = NetworkEnvironment(_NETWORK, clock, RandomIds(seed=1), TIMEOUT)
+    bench = Bench(peer, peer.network(environment, address), clock, len(peer.submits))
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(lambda _loop, context: bench.seen.append(f"unhandled {context}"))
+    loop.set_exception_handler(lambda _loop, context: bench.texts.append(f"unhandled {context}"))
     before = asyncio.all_tasks()
     try:
-        with _overheard(bench.seen):
-            await bench.network.open(bench.told)
+        with _captured_output(bench.texts):
+            await bench.network.open(bench.events)
             try:
                 yield bench
             finally:
@@ -285,9 +290,9 @@ async def opened(peer: Peer, address: Address = Address.SERVING) -> AsyncIterato
 
 
 @contextlib.contextmanager
-def _overheard(seen: list[str]) -> Iterator[None]:
+def _captured_output(texts: list[str]) -> Iterator[None]:
     """Store log records and output; the output is printed at the end."""
-    handler, root, printed = _KeptLog(seen), logging.getLogger(), io.StringIO()
+    handler, root, printed = _LogCapture(texts), logging.getLogger(), io.StringIO()
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
@@ -297,7 +302,7 @@ def _overheard(seen: list[str]) -> Iterator[None]:
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
-        seen.append(printed.getvalue())
+        texts.append(printed.getvalue())
         sys.stdout.write(printed.getvalue())
 
 
@@ -305,21 +310,21 @@ async def _check_tasks(bench: Bench, before: set["asyncio.Task[Any]"]) -> None:
     """Raise `Disproved` if a task of the adapter is left. Tasks of the other side do not count."""
     for _ in range(10):
         await bench.clock.pause(0)
-    left = [
+    remaining = [
         task
         for task in asyncio.all_tasks() - before
         if not task.done()
         and "FaultServer" not in repr(task.get_coro())
         and task.get_name() != OTHER_SIDE
     ]
-    require(not left, f"close leaves tasks: {left}")
+    require(not remaining, f"close leaves tasks: {remaining}")
 
 
 def _check_submits(bench: Bench) -> None:
     """Raise `Disproved` unless the submits that arrived are the ones that were sent."""
-    came = bench.peer.submits[bench.counted :]
+    arrived = bench.peer.submits[bench.earlier_submits :]
     sent = {request.reference: request for request in bench.sent}
-    for submitted in came:
+    for submitted in arrived:
         request = sent.get(submitted.reference)
         if request is None:
             raise Disproved(f"a submit arrived that was not sent: {submitted}")
@@ -327,12 +332,12 @@ def _check_submits(bench: Bench) -> None:
         require(
             not wrong, f"a submit of {request.operation} arrives with a wrong {wrong}: {submitted}"
         )
-    often = Counter(submitted.reference for submitted in came)
+    arrivals = Counter(submitted.reference for submitted in arrived)
     calls = Counter(request.reference for request in bench.sent)
-    for reference, times in often.items():
-        asked = calls[reference]
-        require(times <= asked, f"{asked} submits of one reference arrive {times} times")
-    missing = bench.taken - often.keys()
+    for reference, times in arrivals.items():
+        sent_times = calls[reference]
+        require(times <= sent_times, f"{sent_times} submits of one reference arrive {times} times")
+    missing = bench.accepted - arrivals.keys()
     require(not missing, f"requests that never arrived are accepted: {sorted(missing)}")
 
 
@@ -341,18 +346,17 @@ def _check_texts(bench: Bench) -> None:
 
     Exchanges may contain personal data, because they show what was sent over the wire.
     """
-    told = bench.told
+    events = bench.events
     secrets = (*bench.peer.secrets, CANARY_CARD)
-    _check_unseen(secrets, map(repr, told.exchanges), "a secret")
-    texts = [*bench.seen, repr(bench.network), str(bench.network), repr(told.notifications)]
-    _check_unseen(secrets, texts, "a secret")
-    customers = {text for request in bench.sent for text in personal(request)}
-    _check_unseen(customers, texts, "a customer")
+    _require_hidden(secrets, map(repr, events.exchanges), "a secret")
+    texts = [*bench.texts, repr(bench.network), str(bench.network), repr(events.notifications)]
+    _require_hidden(secrets, texts, "a secret")
+    customers = {text for request in bench.sent for text in personal_texts(request)}
+    _require_hidden(customers, texts, "a customer")
 
 
-def _check_unseen(hidden: Iterable[str], texts: Iterable[str], what: str) -> None:
-    hidden = tuple(hidden)
+def _require_hidden(forbidden: Collection[str], texts: Iterable[str], what: str) -> None:
     for text in texts:
-        for each in hidden:
+        for each in forbidden:
             if each in text:
                 raise Disproved(f"{what} is visible: {text.replace(each, '***')[:200]!r}…")

@@ -92,8 +92,8 @@ def _signal_after(seconds: float, sentence: str) -> Iterator[None]:
     if not is_main or not hasattr(signal, "SIGALRM"):
         yield
         return
-    left, _ = signal.getitimer(signal.ITIMER_REAL)
-    if 0 < left <= seconds:
+    earlier_timer, _ = signal.getitimer(signal.ITIMER_REAL)
+    if 0 < earlier_timer <= seconds:
         yield
         return
     handler = signal.signal(signal.SIGALRM, end)
@@ -102,10 +102,10 @@ def _signal_after(seconds: float, sentence: str) -> Iterator[None]:
     try:
         yield
     finally:
-        unused, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+        unused_time, _ = signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
-        if left:
-            signal.setitimer(signal.ITIMER_REAL, left - seconds + unused)
+        if earlier_timer:
+            signal.setitimer(signal.ITIMER_REAL, earlier_timer - seconds + unused_time)
 
 
 PROVED: Final = "proved"

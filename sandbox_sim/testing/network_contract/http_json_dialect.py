@@ -45,13 +45,13 @@ from sandbox_sim.values.clients import basic_credentials
 from sandbox_sim.values.json_text import compact
 
 # Each identifier of a payment is one of these prefixes and the reference.
-PREFIXES: Final[Mapping[str, str]] = {
+_PREFIXES: Final[Mapping[str, str]] = {
     name: f"{name}-" for name in ("attempt_id", "transaction_id", "network_id")
 }
 
 # Patterns of values that may be next to each other; all other values match any text.
-_FORMS: Final[Mapping[str, str]] = {
-    **{name: rf"{prefix}.*?" for name, prefix in PREFIXES.items()},
+_VALUE_PATTERNS: Final[Mapping[str, str]] = {
+    **{name: rf"{prefix}.*?" for name, prefix in _PREFIXES.items()},
     **dict.fromkeys(("amount", "amount_text"), r"[0-9]+(?:\.[0-9]+)?"),
     **dict.fromkeys(("amount_minor", "service_id"), r"[0-9]+"),
     "currency": r"[A-Z]{3}",
@@ -62,22 +62,22 @@ _FORMS: Final[Mapping[str, str]] = {
 Values = Mapping[str, str]
 
 
-class _OtherForm(ValueError):
+class _NoMatch(ValueError):
     """A request does not match a template."""
 
 
-class RequestForm:
+class RequestPattern:
     """The pattern of a request: a table `submit` or `status`, and the headers for `auth`."""
 
     def __init__(
         self, table: Mapping[str, Any], method: str, host: str, auth: Mapping[str, str]
     ) -> None:
         self._method = table.get("method", method)
-        self._path = _Form(host + table["path"], decoded=True)
+        self._path = _TextPattern(host + table["path"], decoded=True)
         headers = {**table.get("headers", {}), **auth}
-        self._headers = {name.lower(): _Form(text) for name, text in headers.items()}
-        self._form = {name: _Form(text) for name, text in table.get("form", {}).items()}
-        self._json = _json_form(table["json"]) if "json" in table else None
+        self._headers = {name.lower(): _TextPattern(text) for name, text in headers.items()}
+        self._form = {name: _TextPattern(text) for name, text in table.get("form", {}).items()}
+        self._json = _json_pattern(table["json"]) if "json" in table else None
         everywhere = [self._path, *self._headers.values(), *self._form.values()]
         self.names = {name for each in everywhere for name in each.names} | _names(self._json)
 
@@ -106,7 +106,7 @@ class RequestForm:
             yield from _json_pairs(self._json, peer_input.read_json(request.body))
 
 
-class _Form:
+class _TextPattern:
     """The pattern of one text, with a group for each placeholder."""
 
     def __init__(self, source: str, *, decoded: bool = False) -> None:
@@ -115,7 +115,7 @@ class _Form:
         for literal, name, _, _ in Formatter().parse(source):
             pattern += re.escape(unquote(literal) if decoded else literal)
             if name:
-                form = _FORMS.get(name, ".*?")
+                form = _VALUE_PATTERNS.get(name, ".*?")
                 pattern += f"(?P={name})" if name in self.names else f"(?P<{name}>{form})"
                 self.names.add(name)
         self._pattern = re.compile(pattern, re.DOTALL)
@@ -128,19 +128,19 @@ class _Form:
         """
         found = self._pattern.fullmatch(text)
         if found is None:
-            raise _OtherForm(text)
+            raise _NoMatch(text)
         yield from found.groupdict().items()
 
 
-def _json_form(source: Any) -> Any:
-    """A JSON template in which every text is a `_Form`, and every number is exact."""
+def _json_pattern(source: Any) -> Any:
+    """A JSON template in which every text is a `_TextPattern`, and every number is exact."""
     match source:
         case str():
-            return _Form(source)
+            return _TextPattern(source)
         case list():
-            return list(map(_json_form, source))
+            return list(map(_json_pattern, source))
         case Mapping():
-            return {name: _json_form(each) for name, each in source.items()}
+            return {name: _json_pattern(each) for name, each in source.items()}
         case _:
             return peer_input.read_json(compact(source))
 
@@ -148,7 +148,7 @@ def _json_form(source: Any) -> Any:
 def _names(form: Any) -> set[str]:
     """The placeholders of a JSON template."""
     match form:
-        case _Form():
+        case _TextPattern():
             return form.names
         case list():
             return {name for each in form for name in _names(each)}
@@ -165,9 +165,9 @@ def _json_pairs(form: Any, found: Any) -> Iterator[tuple[str, str]]:
         _OtherForm: the document does not match.
     """
     match form, found:
-        case _Form(), Decimal():
+        case _TextPattern(), Decimal():
             yield from form.pairs(format(found, "f"))
-        case _Form(), str():
+        case _TextPattern(), str():
             yield from form.pairs(found)
         case list(), list() if len(form) == len(found):
             for each, value in zip(form, found, strict=True):
@@ -176,7 +176,7 @@ def _json_pairs(form: Any, found: Any) -> Iterator[tuple[str, str]]:
             for name, each in form.items():
                 yield from _json_pairs(each, found[name])
         case _ if form != found:
-            raise _OtherForm(str(found))
+            raise _NoMatch(str(found))
 
 
 # Replaces the secrets of the user; this text appears nowhere else.
@@ -187,12 +187,12 @@ _SECRETS: Final = ("auth_secret", "signature_key")
 # The path of status queries, if the settings send them to another host.
 _STATUS_HOST: Final = "/the-host-of-status-queries"
 
-_LONG_AGO: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_RECEIVED_AT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
-_NO_WORD: Final = "no word of the tables"
+_UNKNOWN_WORD: Final = "no word of the tables"
 
 
-class _Identified(HttpJson):
+class _AdapterWithIdentifiers(HttpJson):
     """The adapter under test, with identifiers of a payment that are made from its reference.
 
     So the other side knows the reference, whichever identifier the network uses.
@@ -235,22 +235,22 @@ class HttpJsonDialect:
         self.secrets = (_CANARY, basic) if canaries else ()
         payments = [each for each in read.operations if each != "sms"]
         self.large_operation = Operation((payments or read.operations)[0])
-        self._submits = RequestForm(self._tables["submit"], "POST", "", auth)
-        self._asks: RequestForm | None = None
+        self._submit = RequestPattern(self._tables["submit"], "POST", "", auth)
+        self._status: RequestPattern | None = None
         if read.status is not None:
             host = _STATUS_HOST if read.status_base_url else ""
-            self._asks = RequestForm(self._tables["status"], "GET", host, auth)
+            self._status = RequestPattern(self._tables["status"], "GET", host, auth)
 
     @property
-    def not_shown(self) -> Mapping[str, str]:
+    def unprovable(self) -> Mapping[str, str]:
         """The proofs that need an answer that the tables do not have, each with the reason."""
         found = {}
         submit, status = self._settings.submit, self._settings.status
-        if status is not None and not status.statuses and not self._words_for_not_found():
+        if status is not None and not status.statuses and not self._not_found_words():
             found["an_unknown_reference_is_unknown"] = (
                 "nothing in status.outcomes or status.statuses means not_found"
             )
-        if _word(submit.outcomes, Outcome.PENDING) is None and not self._taken_without_word():
+        if _word_for(submit.outcomes, Outcome.PENDING) is None and not self._accepting_status():
             found["a_decision_at_once_is_read_right"] = "nothing in submit means pending"
         if self._refusal() is None:
             found["a_refusal_is_read_right"] = "nothing in submit means refused"
@@ -259,11 +259,11 @@ class HttpJsonDialect:
         return found
 
     @property
-    def without_cents(self) -> bool:
+    def cannot_send_cents(self) -> bool:
         """Whether `submit` cannot send two decimals, which the amounts of the proofs have."""
         currencies = self._settings.currencies
         used = "GHS" if "GHS" in currencies else min(currencies)
-        needs_all_decimals = not self._submits.names.isdisjoint({"amount_text", "amount_minor"})
+        needs_all_decimals = not self._submit.names.isdisjoint({"amount_text", "amount_minor"})
         return needs_all_decimals and money.decimals_of(used) < 2
 
     def network(self, base_url: str, environment: NetworkEnvironment) -> Network:
@@ -272,11 +272,11 @@ class HttpJsonDialect:
         if self._settings.status_base_url:
             addresses["status_base_url"] = base_url + _STATUS_HOST
         read = HttpJsonSettings.model_validate({**self._tables, **addresses})
-        return _Identified(read, environment, first_pause_s=0.001)
+        return _AdapterWithIdentifiers(read, environment, first_pause_s=0.001)
 
     def submitted(self, request: HttpRequest) -> Submitted | None:
         """The submit in a request, from the placeholders of `submit`; None for other requests."""
-        values = self._submits.values(request)
+        values = self._submit.values(request)
         reference = None if values is None else _reference(values)
         if values is None or reference is None:
             return None
@@ -291,7 +291,7 @@ class HttpJsonDialect:
 
     def asked(self, request: HttpRequest) -> str | None:
         """The reference in a status query; None for other requests."""
-        values = None if self._asks is None else self._asks.values(request)
+        values = None if self._status is None else self._status.values(request)
         return None if values is None else _reference(values)
 
     def taken(self, request: HttpRequest, *, repeated: bool) -> HttpReply:
@@ -299,16 +299,16 @@ class HttpJsonDialect:
         submit = self._settings.submit
         submitted = self.submitted(request)
         echo = Echo(submitted and submitted.reference, submitted and submitted.amount, None)
-        word, status = _word(submit.outcomes, Outcome.PENDING), self._taken_without_word()
+        word, status = _word_for(submit.outcomes, Outcome.PENDING), self._accepting_status()
         if word is None and status is not None:
             return HttpReply(status, b"{}")
-        word = word or _word(submit.outcomes, Outcome.SUCCEEDED) or _NO_WORD
+        word = word or _word_for(submit.outcomes, Outcome.SUCCEEDED) or _UNKNOWN_WORD
         return self._reply(submit.fields, word, echo)
 
     def decided_at_once(self, request: HttpRequest, decided: Decided) -> HttpReply:
         """The answer with the word of `submit` for a decision; an unknown word if it has none."""
         submit = self._settings.submit
-        word = _word(submit.outcomes, decided.outcome) or _NO_WORD
+        word = _word_for(submit.outcomes, decided.outcome) or _UNKNOWN_WORD
         return self._reply(submit.fields, word, decided.echo)
 
     def refused(self, request: HttpRequest) -> HttpReply:
@@ -323,19 +323,19 @@ class HttpJsonDialect:
             statuses = () if table is None else tuple(table.statuses)
             if statuses:
                 return HttpReply(statuses[0], b"{}")
-            return self._reply(fields, next(iter(self._words_for_not_found()), _NO_WORD), Echo())
-        word = _word(words, decided.outcome)
+            return self._reply(fields, next(iter(self._not_found_words()), _UNKNOWN_WORD), Echo())
+        word = _word_for(words, decided.outcome)
         if word is None and decided.outcome is Outcome.PENDING and table and table.failed_after_s:
-            word = _word(words, Outcome.FAILED)  # one word for both, until failed_after_s
+            word = _word_for(words, Outcome.FAILED)  # one word for both, until failed_after_s
         if word is None:
             raise NotProven(f"no word in status.outcomes means {decided.outcome}")
         return self._reply(fields, word, decided.echo)
 
     def unknown_word(self, request: HttpRequest) -> HttpReply:
         """An answer with a word that is in none of the tables."""
-        asks = self.asked(request) is not None
-        fields = self._settings.status_fields if asks else self._settings.submit.fields
-        return self._reply(fields, _NO_WORD, Echo())
+        is_status_query = self.asked(request) is not None
+        fields = self._settings.status_fields if is_status_query else self._settings.submit.fields
+        return self._reply(fields, _UNKNOWN_WORD, Echo())
 
     def token(self, request: HttpRequest, number: int) -> HttpReply | None:
         """None: the adapter uses no tokens."""
@@ -354,18 +354,18 @@ class HttpJsonDialect:
         table, fields = self._settings.notification, self._settings.notification_fields
         if table is None or fields is None:
             return None
-        word = _word(self._settings.notification_outcomes, decided.outcome)
+        word = _word_for(self._settings.notification_outcomes, decided.outcome)
         if word is None:
             raise NotProven(f"no word in notification.outcomes means {decided.outcome}")
         document = self._document(fields, word, decided.echo)
         body = b" " + compact(document).encode()
         headers = {}
-        given = self._signature(body, signature)
-        if table.trust == "signed" and given:
-            headers[table.signature_header.lower()] = given
+        header_value = self._signature(body, signature)
+        if table.trust == "signed" and header_value:
+            headers[table.signature_header.lower()] = header_value
         names_attempt = self._settings.sends_callback_url
         path = decided.request.attempt_id if names_attempt else ""
-        return RawNotification("testnet", "POST", path, "", headers, body, _LONG_AGO)
+        return RawNotification("testnet", "POST", path, "", headers, body, _RECEIVED_AT)
 
     def _signature(self, body: bytes, signature: Signature) -> str:
         """The value of the signature header; empty if there is none."""
@@ -377,16 +377,16 @@ class HttpJsonDialect:
         digest = hmac.digest(key.encode(), signed, table.algorithm)
         if signature is Signature.WRONG:
             digest = bytes(len(digest))
-        written = digest.hex() if table.encoding == "hex" else base64.b64encode(digest).decode()
-        return table.prefix + written
+        encoded = digest.hex() if table.encoding == "hex" else base64.b64encode(digest).decode()
+        return table.prefix + encoded
 
-    def _taken_without_word(self) -> int | None:
+    def _accepting_status(self) -> int | None:
         """The HTTP status with which a submit is accepted without a word; None if there is none."""
         return next((each for each in self._settings.submit.statuses if 200 <= each < 300), None)
 
     def _refusal(self) -> HttpReply | None:
         submit = self._settings.submit
-        word = _word(submit.outcomes, Outcome.REFUSED)
+        word = _word_for(submit.outcomes, Outcome.REFUSED)
         if word is not None:
             return self._reply(submit.fields, word, Echo())
         refusing = (
@@ -394,7 +394,7 @@ class HttpJsonDialect:
         )
         return next((HttpReply(status, b"{}") for status in refusing), None)
 
-    def _words_for_not_found(self) -> list[str]:
+    def _not_found_words(self) -> list[str]:
         outcomes = self._settings.status_outcomes
         return [word for word, meaning in outcomes.items() if not meaning.found]
 
@@ -416,24 +416,24 @@ class HttpJsonDialect:
     def _document(self, fields: FieldsTable, word: str, echo: Echo) -> Any:
         """The document of an answer: the word, and the fields of the echo."""
         currency = echo.currency or self._settings.currencies[0]
-        known_as = self._known_as(echo.reference)
+        known_as = self._sent_identifier(echo.reference)
         members = [
             (fields.reference, known_as),
             (fields.amount, echo.amount),
-            (fields.amount_minor, _minor(echo.amount, currency)),
+            (fields.amount_minor, _minor_units(echo.amount, currency)),
             (fields.currency, echo.currency),
             (fields.network_id, echo.reference and _identifiers(echo.reference)["network_id"]),
             (fields.outcome[0], word),
         ]
         document: Any = {}
-        for place, value in members:
-            if place is not None and value is not None:
-                document = _with(document, place, value)
+        for path, value in members:
+            if path is not None and value is not None:
+                document = _with_value(document, path, value)
         return document
 
-    def _known_as(self, reference: str | None) -> str | None:
+    def _sent_identifier(self, reference: str | None) -> str | None:
         """The reference as `submit` sends it, or another identifier that it sends."""
-        sent = self._submits.names
+        sent = self._submit.names
         if reference is None or "reference" in sent:
             return reference
         if "reference_hex" in sent:
@@ -445,16 +445,16 @@ class HttpJsonDialect:
 async def verdict_on(settings: Mapping[str, Any], proof: Proof) -> ProofVerdict:
     """Run a proof on the tables of a network; see `HttpJsonDialect`."""
     dialect = HttpJsonDialect(settings)
-    if dialect.without_cents:
+    if dialect.cannot_send_cents:
         return ProofVerdict(NOT_PROVEN, "the proofs send amounts with two decimals; try GHS")
-    why_not = dialect.not_shown.get(proof.name)
+    why_not = dialect.unprovable.get(proof.name)
     if why_not is not None:
         return ProofVerdict(NOT_PROVEN, why_not)
     return await verdict(proof, http_peer(dialect))
 
 
 def _identifiers(reference: str) -> dict[str, Any]:
-    return {name: prefix + reference for name, prefix in PREFIXES.items()}
+    return {name: prefix + reference for name, prefix in _PREFIXES.items()}
 
 
 def _reference(values: Values) -> str | None:
@@ -462,31 +462,31 @@ def _reference(values: Values) -> str | None:
     for name in ("reference", "reference_hex"):
         if name in values:
             return from_hex(values[name])
-    named = (values[name].removeprefix(PREFIXES[name]) for name in PREFIXES if name in values)
+    named = (values[name].removeprefix(_PREFIXES[name]) for name in _PREFIXES if name in values)
     return next(named, None)
 
 
-def _word(outcomes: Mapping[str, Meaning], outcome: Outcome) -> str | None:
+def _word_for(outcomes: Mapping[str, Meaning], outcome: Outcome) -> str | None:
     found = (word for word, each in outcomes.items() if each.outcome is outcome)
     return next(found, None)
 
 
-def _minor(amount: Decimal | None, currency: str) -> int | None:
+def _minor_units(amount: Decimal | None, currency: str) -> int | None:
     try:
         return None if amount is None else in_minor_units(amount, currency)
     except NoValue:
         return None
 
 
-def _with(document: Any, place: tuple[str, ...], value: object) -> Any:
+def _with_value(document: Any, path: tuple[str, ...], value: object) -> Any:
     """The document with a value at this path; a number is an index of a list."""
-    if not place:
+    if not path:
         return value
-    name, *rest = place
+    name, *rest = path
     if name.isdecimal():
         items = document if isinstance(document, list) else []
         items += [{}] * (int(name) + 1 - len(items))
-        items[int(name)] = _with(items[int(name)], tuple(rest), value)
+        items[int(name)] = _with_value(items[int(name)], tuple(rest), value)
         return items
     members = document if isinstance(document, dict) else {}
-    return {**members, name: _with(members.get(name, {}), tuple(rest), value)}
+    return {**members, name: _with_value(members.get(name, {}), tuple(rest), value)}

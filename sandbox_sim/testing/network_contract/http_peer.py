@@ -50,7 +50,7 @@ class HttpReply(NamedTuple):
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "application/json"),)
 
 
-_CANNED: Final[Mapping[Fault, HttpReply]] = {
+_FIXED_REPLIES: Final[Mapping[Fault, HttpReply]] = {
     Fault.EMPTY_200: HttpReply(200),
     Fault.TOO_MANY_REQUESTS: HttpReply(429, b"{}"),
     Fault.CONFLICT: HttpReply(409, b"{}"),
@@ -75,7 +75,7 @@ class FaultServer:
         self.url = ""
         self.connections = self.silences = 0
         self._faults: deque[Fault] = deque()
-        self._silent = asyncio.Event()
+        self._never_set = asyncio.Event()
 
     def misbehave(self, fault: Fault) -> None:
         """Apply this fault to the next request."""
@@ -111,10 +111,10 @@ class FaultServer:
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Serve one request; return whether the connection stays open."""
-        began = await reader.readexactly(1)
+        first_byte = await reader.readexactly(1)
         if self._closes_before_read(writer):  # a kept-alive connection
             return False
-        request = await _read(began, reader)
+        request = await _read_request(first_byte, reader)
         self.note(request)
         fault = self._faults.popleft() if self._faults else None
         match fault:
@@ -125,9 +125,9 @@ class FaultServer:
                 return False
             case Fault.SILENCE:
                 self.silences += 1
-                await self._silent.wait()
+                await self._never_set.wait()
         reply = self._reply(request, fault)
-        raw = _written(reply._replace(body=b"") if request.method == "HEAD" else reply)
+        raw = _serialised(reply._replace(body=b"") if request.method == "HEAD" else reply)
         if fault is Fault.HALF_ANSWER:
             raw = raw[:-3]
         writer.write(raw)
@@ -147,9 +147,9 @@ class FaultServer:
 
     def _reply(self, request: HttpRequest, fault: Fault | None) -> HttpReply:
         if fault is Fault.HTML_502:
-            return _page_of_a_proxy(request)
-        if fault is not None and fault in _CANNED:
-            return _CANNED[fault]
+            return _proxy_error_page(request)
+        if fault is not None and fault in _FIXED_REPLIES:
+            return _FIXED_REPLIES[fault]
         if fault is Fault.UNKNOWN_WORD:
             return self.unknown_word(request)
         reply = self.answer(request)
@@ -160,7 +160,7 @@ class FaultServer:
         return reply
 
 
-def _page_of_a_proxy(request: HttpRequest) -> HttpReply:
+def _proxy_error_page(request: HttpRequest) -> HttpReply:
     """An error page that shows the request with its secrets, as some proxies do."""
     lines = [f"{request.method} {request.path}", *map(": ".join, request.headers.items())]
     shown = "\n".join([*lines, "", request.body.decode("utf-8", "replace")])
@@ -169,7 +169,7 @@ def _page_of_a_proxy(request: HttpRequest) -> HttpReply:
 
 
 @asynccontextmanager
-async def not_speaking_tls() -> AsyncIterator[str]:
+async def server_without_tls() -> AsyncIterator[str]:
     """The https address of a server that does not support TLS."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -201,8 +201,8 @@ def _bound_socket() -> socket.socket:
     return bound
 
 
-async def _read(began: bytes, reader: asyncio.StreamReader) -> HttpRequest:
-    head = (began + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+async def _read_request(first_byte: bytes, reader: asyncio.StreamReader) -> HttpRequest:
+    head = (first_byte + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.split("\r\n")[:-2]
     method, path, _version = first.split(" ")
     headers = {}
@@ -213,7 +213,7 @@ async def _read(began: bytes, reader: asyncio.StreamReader) -> HttpRequest:
     return HttpRequest(method, path, headers, body)
 
 
-def _written(reply: HttpReply) -> bytes:
+def _serialised(reply: HttpReply) -> bytes:
     reason = _REASONS.get(reply.status, "Status")
     lines = [f"HTTP/1.1 {reply.status} {reason}", f"Content-Length: {len(reply.body)}"]
     lines += [f"{name}: {value}" for name, value in reply.headers]
@@ -315,13 +315,13 @@ class HttpPeer:
     addresses = frozenset(Address)
 
     def __init__(self, dialect: Dialect, tls_address: str) -> None:
-        self.server = FaultServer(self._note, self._answer, dialect.unknown_word)
+        self.server = FaultServer(self._record, self._answer, dialect.unknown_word)
         self.secrets = dialect.secrets
         self.large_operation = dialect.large_operation
         self._dialect = dialect
         self._tls_address = tls_address
-        self._decided: dict[str, Decided] = {}
-        self._at_once: dict[str, Decided] = {}
+        self._status_decisions: dict[str, Decided] = {}
+        self._immediate_decisions: dict[str, Decided] = {}
         # The complete submits that arrived, with a valid token if one is needed.
         self.submits: list[Submitted] = []
         # How many requests followed a redirect.
@@ -368,21 +368,21 @@ class HttpPeer:
             NotProven: the network has no word for it.
         """
         self._dialect.status(decided)
-        self._decided[decided.request.reference] = decided
+        self._status_decisions[decided.request.reference] = decided
 
     def decide_at_once(self, decided: Decided) -> bool:
         """Answer the submit of this request with this decision; False if that is impossible."""
         refuses = decided.outcome is Outcome.REFUSED
         if not isinstance(self._dialect, RefusingDialect if refuses else DecidingDialect):
             return False
-        self._at_once[decided.request.reference] = decided
+        self._immediate_decisions[decided.request.reference] = decided
         return True
 
     def notification(self, decided: Decided, signature: Signature) -> RawNotification | None:
         """The notification of this decision."""
         return self._dialect.notification(decided, signature)
 
-    def _note(self, request: HttpRequest) -> None:
+    def _record(self, request: HttpRequest) -> None:
         self.strays += request.path == STRAY_PATH
         submitted = self._submitted(request)
         if submitted is not None and self._is_authorized(request):
@@ -409,14 +409,14 @@ class HttpPeer:
             return dialect.unauthorized()
         submitted = self._submitted(request)
         if submitted is not None:
-            at_once = self._at_once.get(submitted.reference)
+            at_once = self._immediate_decisions.get(submitted.reference)
             if at_once is not None:
                 return self._decision(request, at_once)
             same = [each for each in self.submits if each.reference == submitted.reference]
             return dialect.taken(request, repeated=len(same) > 1)
         reference = dialect.asked(request)
         if reference is not None:
-            return dialect.status(self._decided.get(reference))
+            return dialect.status(self._status_decisions.get(reference))
         if request.method == "HEAD":  # a health check
             return HttpReply(200)
         return NO_SUCH_PATH
@@ -432,7 +432,7 @@ class HttpPeer:
 @asynccontextmanager
 async def http_peer(dialect: Dialect) -> AsyncIterator[Peer]:
     """Run the other side of an HTTP adapter for the duration of the context."""
-    async with not_speaking_tls() as tls_address:
+    async with server_without_tls() as tls_address:
         peer = HttpPeer(dialect, tls_address)
         async with peer.server.running():
             yield peer

@@ -170,9 +170,11 @@ CANARY_CARD: Final = "4111111111111111"
 CANARY_NAME: Final = "Ama Canary"
 
 
-def sample(can: Capabilities, operation: Operation | None = None, **fields: Any) -> SubmitRequest:
+def sample(
+    capabilities: Capabilities, operation: Operation | None = None, **fields: Any
+) -> SubmitRequest:
     """A request that fits these capabilities."""
-    chosen = operation or min(can.operations)
+    chosen = operation or min(capabilities.operations)
     given, payment = chosen.row.valid, chosen.row.payment
     nw, party = given.get("nw", ""), given.get("account_number") or given.get("customer_number")
     if chosen is Operation.CARD:
@@ -184,8 +186,8 @@ def sample(can: Capabilities, operation: Operation | None = None, **fields: Any)
         "service_id": 55,
         "operation": chosen,
         "amount": Decimal("10.50"),
-        "currency": _currency(can.currencies, chosen),
-        "nw": min(can.nws, default=nw),
+        "currency": _currency(capabilities.currencies, chosen),
+        "nw": min(capabilities.nws, default=nw),
         "party": party,
         "payment_mode": payment.usual_mode if payment else "",
         "description": "Order 1",
@@ -201,24 +203,6 @@ def sample(can: Capabilities, operation: Operation | None = None, **fields: Any)
         # A message may have no reference field, so its text contains the reference.
         return replace(request, text=f"{TEXT}{request.reference}")
     return request
-
-
-def numbered_sample(
-    can: Capabilities, number: int, operation: Operation | None = None
-) -> SubmitRequest:
-    """A sample in which every field is different for each number up to 899."""
-    attempt_id = f"attempt-{number}"
-    request = sample(can, operation, attempt_id=attempt_id, reference=f"reference-{number}")
-    # No phone number ends in 9, because the simulated network declines those.
-    party = request.party and f"{request.party[:-3]}{number // 9 % 100:02}{number % 9}"
-    return replace(
-        request,
-        transaction_id=f"T{number}",
-        amount=Decimal(number) + Decimal("10.37"),
-        party=party,
-        description=f"Order {number}",
-        notification_url=f"http://127.0.0.1:9/_networks/testnet/{attempt_id}",
-    )
 
 
 def with_card(request: SubmitRequest) -> SubmitRequest:
@@ -241,7 +225,7 @@ def wrong_fields(submitted: Submitted, request: SubmitRequest) -> str:
     return " and ".join(name for name, is_same in same.items() if not is_same)
 
 
-def personal(request: SubmitRequest) -> Iterator[str]:
+def personal_texts(request: SubmitRequest) -> Iterator[str]:
     """The texts of a request with personal data, and the text of a message."""
     number = to_local(request.party)
     # Every form of a phone number ends in the same nine digits.

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from sandbox_sim.cli.commands import doctor
-from sandbox_sim.cli.commands.doctor import filled
+from sandbox_sim.cli.commands.doctor import fill
 from tests.cli.receivers import Listen, ask, is_signed, report
 from tests.sample_records import callback
 
@@ -211,7 +211,7 @@ class TestShellCommand:
     def test_an_id_is_quoted_as_one_argument(self) -> None:
         of = callback(transaction_id="T1; rm -rf $HOME '`")
 
-        command = filled("echo {reference} {transaction_id} '{print}'", of)
+        command = fill("echo {reference} {transaction_id} '{print}'", of)
 
         words = shlex.split(command)
         assert words == ["echo", of.transaction_id, of.transaction_id, "{print}"]
@@ -231,7 +231,7 @@ class TestShellCommand:
         self, listen: Listen, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], says: str
     ) -> None:
         if HANGS in words:
-            monkeypatch.setattr(doctor, "TIMEOUT_S", 0.1)
+            monkeypatch.setattr(doctor, "COMMAND_TIMEOUT_S", 0.1)
 
         receiver = await listen(taking(lambda body: True))
         result = await asyncio.wait_for(ask("doctor", receiver, *words), 15)
@@ -242,7 +242,7 @@ class TestShellCommand:
     async def test_a_command_has_ended_though_its_child_keeps_stderr_open(
         self, listen: Listen, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        monkeypatch.setattr(doctor, "TIMEOUT_S", 5)
+        monkeypatch.setattr(doctor, "COMMAND_TIMEOUT_S", 5)
         pids = tmp_path / "pids"
         receiver = await listen(taking(lambda body: True))
 

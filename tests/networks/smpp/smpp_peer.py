@@ -11,7 +11,7 @@ from sandbox_sim.ports.network import Network, NetworkEnvironment
 from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.testing.network_contract import Address, Decided, Fault, Peer, Signature, Submitted
-from sandbox_sim.testing.network_contract.http_peer import closed_address, not_speaking_tls
+from sandbox_sim.testing.network_contract.http_peer import closed_address, server_without_tls
 from sandbox_sim.testing.network_contract.peer import TEXT
 from tests.networks.smpp.fake_smsc import RINVDSTADR, Broken, FakeSmsc, Reply
 from tests.networks.smpp.network import PASSWORD, settings
@@ -100,5 +100,5 @@ class SmppPeer:
 @asynccontextmanager
 async def smpp_peer(adapter: type[Smpp] = Smpp) -> AsyncIterator[Peer]:
     """The fake SMSC, running inside of the context."""
-    async with not_speaking_tls() as tls_address, FakeSmsc().running() as smsc:
+    async with server_without_tls() as tls_address, FakeSmsc().running() as smsc:
         yield SmppPeer(smsc, tls_address, adapter)

@@ -280,4 +280,4 @@ async def test_a_stop_takes_less_than_ten_seconds(
     await sandbox.runner.cleanup()
 
     (wait,) = waits
-    assert GRACE_S + 2 * wait < workers._STOPPING_S < 10
+    assert GRACE_S + 2 * wait < workers._STOP_TIMEOUT_S < 10
