@@ -248,7 +248,7 @@ def _send_http(
     headers = {name: fill(value.get_secret_value(), values) for name, value in secrets}
     body: str | None = None
     if request.body is not None:
-        body = json.dumps(with_texts(request.body, lambda text: _fill_value(text, values)))
+        body = json.dumps(map_texts(request.body, lambda text: _fill_value(text, values)))
         headers = {"Content-Type": "application/json", **headers}
     if request.form is not None:
         body = urlencode({name: fill(each, values) for name, each in request.form.items()})

@@ -119,7 +119,7 @@ class Seconds(click.ParamType[float]):
 
 def timeout_option(help_text: str, default: float = 10) -> Callable[[Command], Command]:
     """The option for the longest time to wait, in seconds."""
-    kind: dict[str, Any] = {"type": Seconds(is_wait, A_WAIT), "metavar": "SECONDS"}
+    kind: dict[str, Any] = {"type": Seconds(is_valid_wait, VALID_WAIT), "metavar": "SECONDS"}
     return click.option("--timeout", default=default, show_default=True, help=help_text, **kind)
 
 

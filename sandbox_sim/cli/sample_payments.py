@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from sandbox_sim.callbacks.doctor import OWN_SERVICE, service_of_samples
+from sandbox_sim.callbacks.doctor import SAMPLE_SERVICE, sample_service
 from sandbox_sim.cli.client import MISREAD_ERRORS, CommandFailed, RunningGateway
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.transactions import Status, TransactionRecord
@@ -33,7 +33,7 @@ class GatewayPayments:
         self._client = sandbox or SANDBOX_CLIENT
         self._gateway = gateway
         self._transaction_ids: set[str] = set()
-        self.service_id = service_of_samples(self._client, service_id)
+        self.service_id = sample_service(self._client, service_id)
 
     async def open(self) -> None:
         """Check that the gateway runs and is not in production."""
@@ -52,7 +52,7 @@ class GatewayPayments:
 
     async def close(self) -> None:
         """Delete the records of the doctor's own service from the gateway."""
-        if self._transaction_ids and self.service_id == OWN_SERVICE:
+        if self._transaction_ids and self.service_id == SAMPLE_SERVICE:
             await self._try(self._reset)
 
     async def _try(self, step: Callable[[], T]) -> T | None:

@@ -101,7 +101,7 @@ class View:
                     break
             return None
 
-        found = await self._gateway.watch.until(find, timeout_s)
+        found = await self._gateway.watch.wait_for(find, timeout_s)
         if found is None:
             raise AssertionError(await self._timeout_message(timeout_s, wanted))
         return found

@@ -80,7 +80,7 @@ BREAKS: list[tuple[str, Any]] = [
     ("a_notification_names_its_attempt", broken.ReadsNoFailure),
     ("notifications_in_any_order_end_the_same", broken.ReadsNoFailure),
     ("an_unreadable_notification_is_refused", broken.RaisesAnything),
-    ("an_unreadable_notification_is_refused", broken.QuotesWhatIsUnreadable),
+    ("an_unreadable_notification_is_refused", broken.QuotesTheUnreadableBody),
     *((f"submit_under_{fault}", broken.Repeats) for fault in DOUBTS),
     *((f"submit_under_{fault}", broken.CallsDoubtFailed) for fault in DOUBTS),
     ("submit_under_close_after_answer", broken.Doubles),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from chaos.production.fake_momo import ENVIRONMENT, SANDBOX, SETTINGS, FakeMomo
 from sandbox_sim.cli.commands.reconcile import _our_attempt
 from sandbox_sim.networks.mtn_momo.adapter import mtn_momo
 from sandbox_sim.ports.network import NetworkConfigError

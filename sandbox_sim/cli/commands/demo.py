@@ -113,7 +113,7 @@ def settings_in_lan(settings: Settings, address: str | None) -> Settings:
     if settings.production:
         text = "--lan: everyone who scans the QR code gets access; leave out production"
         raise CommandFailed(text)
-    needs_address = settings.loopback or settings.host in LISTENS_ON_ALL
+    needs_address = settings.loopback or settings.host in WILDCARD_ADDRESSES
     host = address if needs_address else settings.host
     if host is None:
         text = "--lan: the address of this machine in its network is not known"

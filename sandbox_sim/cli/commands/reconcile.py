@@ -133,7 +133,7 @@ def _check_network(session: Session, network: str) -> None:
 def _load(file: Path, columns: Mapping[str, str], *, minor: bool, dated: bool) -> NetworkStatement:
     try:
         with file.open(newline="", encoding="utf-8-sig") as text:
-            return read_statement(text, columns, minor=minor, dated=dated)
+            return read_statement(text, columns, in_minor_units=minor, needs_days=dated)
     except BadStatement as problem:
         raise click.UsageError(printable(str(problem))) from None
     except UnicodeDecodeError as error:

@@ -33,7 +33,7 @@ from sandbox_sim.cli.compare.sides import (
 )
 from sandbox_sim.cli.options import Integer, check_address, credential_options, timeout_option
 from sandbox_sim.cli.tables import shorten_cell, table
-from sandbox_sim.settings.loading import Loaded, as_toml
+from sandbox_sim.settings.loading import LoadedSettings, as_toml
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.settings.values import Credentials
 from sandbox_sim.values.hosts import is_loopback

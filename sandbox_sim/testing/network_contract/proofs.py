@@ -402,7 +402,7 @@ async def _check_counted(bench: Bench, source: Source, amount: Decimal, reported
     report = await _report_of(bench, source, Decided(request, Outcome.SUCCEEDED, echo))
     if report is None:
         return
-    judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
+    judged = apply_report(bench.attempt(request), report, bench.terms, bench.clock.now())
     expected = Change.ENDED if reported == amount else Change.MISMATCH
     sentence = (
         f"a success of {reported} by {source} counts as {judged.change} where {amount} was sent"
@@ -454,7 +454,9 @@ async def success_about_something_else_does_not_count(peer: Peer) -> None:
                 report = await _report_of(bench, source, Decided(request, Outcome.SUCCEEDED, echo))
                 if report is None:
                     continue
-                judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
+                judged = apply_report(
+                    bench.attempt(request), report, bench.terms, bench.clock.now()
+                )
                 sentence = f"a success by {source} counts although its {name} is {what}"
                 require(judged.change is Change.MISMATCH, sentence)
 
@@ -525,7 +527,7 @@ async def notifications_in_any_order_end_the_same(peer: Peer) -> None:
         attempt = bench.attempt(request)
         changes = []
         for report in (succeeded.report, answer, succeeded.report, failed.report, failed.report):
-            attempt, change = apply(attempt, report, bench.terms, bench.clock.now())
+            attempt, change = apply_report(attempt, report, bench.terms, bench.clock.now())
             changes.append(change)
         expected = [
             *(Change.ENDED, Change.NOTHING, Change.NOTHING),
@@ -548,7 +550,7 @@ async def a_reversal_is_read_right(peer: Peer) -> None:
             peer.decide(_decided(request, outcome))
             found = await bench.status(request, _DAY)
             require(found.outcome is outcome, f"{outcome} is read as {found}")
-            attempt, change = apply(attempt, found.report, bench.terms, bench.clock.now())
+            attempt, change = apply_report(attempt, found.report, bench.terms, bench.clock.now())
             changes.append(change)
         expected = [Change.ENDED, Change.REVERSED, Change.NOTHING]
         require(changes == expected, f"a success and its reversal change {changes}")
