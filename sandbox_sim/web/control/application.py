@@ -39,7 +39,7 @@ from sandbox_sim.web.routes import (
     Reply,
     Route,
 )
-from sandbox_sim.web.transport.requests import is_goodbye, wants_page
+from sandbox_sim.web.transport.requests import is_client_disconnect, wants_page
 
 log = logging.getLogger("sandbox_sim.requests")
 # The error for each refusal of the rooms; its text is the message.
@@ -188,7 +188,7 @@ async def _in_shape(
             raise
         return _refusal(failure, request)
     except Exception as fault:
-        if is_goodbye(fault, request):
+        if is_client_disconnect(fault, request):
             raise
         log.exception("%s failed", redact_text(f"{request.method} {request.path}"))
         if request.writer.output_size > 0:
