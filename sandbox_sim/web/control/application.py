@@ -24,7 +24,7 @@ from sandbox_sim.ports import StoreError
 from sandbox_sim.production.decisions import CannotAsk, ForceNeeded, IllegalSettlement
 from sandbox_sim.records.listing import UnknownAfter
 from sandbox_sim.values.redaction import redact_text
-from sandbox_sim.web.api.dispatcher import encoded_body, expect
+from sandbox_sim.web.api.dispatcher import encoding_problem, send_continue
 from sandbox_sim.web.api.responses import StoreFailures
 from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.access import Guard
@@ -97,7 +97,7 @@ class ControlApi:
         if match.http_exception is not None:
             raise match.http_exception
         request._match_info = match  # noqa: SLF001 -- named in aiohttp_internals.py
-        await expect(request)
+        await send_continue(request)
         return await self._handler(match.route)(request)
 
     def _handler(self, place: web.AbstractRoute) -> Handler:
@@ -202,7 +202,7 @@ def _refused_at_once(request: web.Request) -> web.Response | None:
     """The answer to a request with a NUL in its path or an encoded body; else None."""
     if "\x00" in request.path:  # some stores refuse it in a query
         return _refusal(web.HTTPNotFound(), request)
-    why = encoded_body(request.headers)
+    why = encoding_problem(request.headers)
     return None if why is None else error_response(errors.ENCODED_BODY, why)
 
 
