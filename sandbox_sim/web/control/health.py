@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # serve starts faster without what only production needs
 # An inbox that no path can name, and a body larger than a request may be.
 _PROBE_INBOX: Final = ""
 _PROBE_BODY: Final = "." * 32_768
-_PREFIX: Final = "sandbox_sim"
-_NETWORK: Final = f"{_PREFIX}_network"
+_METRIC_PREFIX: Final = "sandbox_sim"
+_NETWORK_PREFIX: Final = f"{_METRIC_PREFIX}_network"
 _PLAIN_TEXT: Final = "text/plain"
 _INSTALL: Final = (
     "The package prometheus-client is not installed: install the extra metrics of sandbox-sim"
@@ -71,11 +71,11 @@ class HealthRoutes(RouteGroup):
         """Write to the store and take it back: a store on a full disk can still be read."""
         probe = InboxMessage("", self._clock.now(), "", (), _PROBE_BODY, "missing")
 
-        async def write_and_take_back(unit: Unit) -> None:
+        async def write_and_remove(unit: Unit) -> None:
             await unit.add_inbox_message(_PROBE_INBOX, probe)
             await unit.clear_inbox(_PROBE_INBOX)
 
-        await self._store.run(write_and_take_back)
+        await self._store.run(write_and_remove)
         return {"status": "ready"}
 
     @route("GET /_sandbox/version", "show the version")
@@ -104,50 +104,60 @@ class _Registry:
         self._measured = measured
 
     def collect(self) -> "Iterable[Metric]":
-        yield from self._of_the_gateway()
-        yield from self._of_the_store()
-        yield from self._of_networks()
+        yield from self._gateway_metrics()
+        yield from self._store_metrics()
+        yield from self._network_metrics()
 
-    def _of_the_gateway(self) -> "Iterator[Metric]":
+    def _gateway_metrics(self) -> "Iterator[Metric]":
         measured = self._measured
-        requests = _counter(f"{_PREFIX}_requests", "Requests answered.", "path", "code")
+        requests = _counter(f"{_METRIC_PREFIX}_requests", "Requests answered.", "path", "code")
         for labels, count in sorted(measured.requests.items()):
             requests.add_metric(labels, count)
         yield requests
-        attempts = _counter(f"{_PREFIX}_callback_attempts", "Attempts at callbacks.", "state")
+        attempts = _counter(
+            f"{_METRIC_PREFIX}_callback_attempts", "Attempts at callbacks.", "state"
+        )
         for state, count in sorted(measured.callback_attempts.items()):
             attempts.add_metric((state.value,), count)
         yield attempts
-        yield _figure(
+        yield _single_gauge(
             "callbacks_waiting",
             "Callbacks that wait for their attempt.",
             measured.callbacks_waiting,
         )
 
-    def _of_the_store(self) -> "Iterator[Metric]":
+    def _store_metrics(self) -> "Iterator[Metric]":
         store = self._measured.store
-        yield _figure("store_up", "1 if the store can be read, else 0.", float(store is not None))
+        yield _single_gauge(
+            "store_up", "1 if the store can be read, else 0.", float(store is not None)
+        )
         if store is None:
             return
-        yield _figure("store_seconds", "How long the store took to answer this.", store.duration_s)
-        yield _figure("jobs_late_seconds", "How long the next job is overdue.", store.late_s)
-        yield _figure("jobs_failing", "Jobs that failed three times or more.", store.failing)
+        yield _single_gauge(
+            "store_seconds", "How long the store took to answer this.", store.duration_s
+        )
+        yield _single_gauge("jobs_late_seconds", "How long the next job is overdue.", store.late_s)
+        yield _single_gauge("jobs_failing", "Jobs that failed three times or more.", store.failing)
 
-    def _of_networks(self) -> "Iterator[Metric]":
+    def _network_metrics(self) -> "Iterator[Metric]":
         label = "network"
         breaker = _gauge(
-            f"{_NETWORK}_breaker_open", "1 while the circuit breaker holds submits back.", label
+            f"{_NETWORK_PREFIX}_breaker_open",
+            "1 while the circuit breaker holds submits back.",
+            label,
         )
-        faults = _gauge(f"{_NETWORK}_faults_in_a_row", "Consecutive network faults.", label)
+        faults = _gauge(f"{_NETWORK_PREFIX}_faults_in_a_row", "Consecutive network faults.", label)
         attempts = _gauge(
-            f"{_NETWORK}_open_attempts", "Attempts whose outcome is not known yet.", label
+            f"{_NETWORK_PREFIX}_open_attempts", "Attempts whose outcome is not known yet.", label
         )
-        submits = _counter(f"{_NETWORK}_submits", "Submits of this process.", label, "outcome")
+        submits = _counter(
+            f"{_NETWORK_PREFIX}_submits", "Submits of this process.", label, "outcome"
+        )
         kept = _gauge(
-            f"{_NETWORK}_notifications_kept", "Notifications in the store.", label, "state"
+            f"{_NETWORK_PREFIX}_notifications_kept", "Notifications in the store.", label, "state"
         )
         dropped = _counter(
-            f"{_NETWORK}_notifications_dropped",
+            f"{_NETWORK_PREFIX}_notifications_dropped",
             "Unproven notifications that were not stored.",
             label,
         )
@@ -178,8 +188,8 @@ def _gauge(name: str, documentation: str, *labels: str) -> Any:
     return GaugeMetricFamily(name, documentation, labels=labels)
 
 
-def _figure(name: str, documentation: str, value: float) -> Any:
+def _single_gauge(name: str, documentation: str, value: float) -> Any:
     """A gauge with one value."""
-    gauge = _gauge(f"{_PREFIX}_{name}", documentation)
+    gauge = _gauge(f"{_METRIC_PREFIX}_{name}", documentation)
     gauge.add_metric((), value)
     return gauge

@@ -68,7 +68,7 @@ class CardPageRoutes(RouteGroup):
                Answer(None, 400, HTML, "the form has no valid `choice`"),
                _GONE,
            ),
-           body=Body(CardForm, media_type=FORM), access=Access.OWN_PAGE)  # fmt: skip
+           body=Body(CardForm, media_type=FORM), access=Access.SAME_SITE)  # fmt: skip
     async def choose(self, request: web.Request) -> web.Response:
         """Apply the choice of the customer; after a payment redirect to the landing page."""
         try:

@@ -34,9 +34,15 @@ from sandbox_sim.values.hosts import is_loopback
 from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import iso
-from sandbox_sim.web.control.access import give_cookie, go_to, handset_cookie, prefix_of
+from sandbox_sim.web.control.access import handset_cookie, prefix_of, redirect, set_cookie
 from sandbox_sim.web.control.errors import NOT_FOUND, NOT_WAITING, RequestRefused
-from sandbox_sim.web.control.events import CHANGED, KEEP_ALIVE, KEEP_ALIVE_S, hang_up, open_stream
+from sandbox_sim.web.control.events import (
+    CHANGED,
+    KEEP_ALIVE,
+    KEEP_ALIVE_S,
+    abort_stalled_reader,
+    open_stream,
+)
 from sandbox_sim.web.control.input import LARGEST_INTEGER, SERVICE_ID, BadInput, Input
 from sandbox_sim.web.pages.formats import merchant_name, network_name
 from sandbox_sim.web.pages.templates import Templates
@@ -209,13 +215,13 @@ class HandsetRoutes(RouteGroup):
 
     @route(f"POST {_HANDSET}/answer", "approve or decline a payment that waits for the payer",
            answers=(Answer(TransactionView),), errors=(NOT_FOUND, NOT_WAITING))  # fmt: skip
-    async def answer(self, request: web.Request, asked: AnswerBody) -> Reply:
+    async def answer(self, request: web.Request, body: AnswerBody) -> Reply:
         """Approve or decline; HTTP 409 if the payment no longer waits."""
-        if asked.decision is PromptDecision.APPROVE and asked.pin is None:
+        if body.decision is PromptDecision.APPROVE and body.pin is None:
             raise BadInput("pin is required to approve: any four digits")
         number = self._number(request)
         found = number and await self.handsets.answer(
-            number, asked.service_id, asked.network_transaction_id, asked.decision
+            number, body.service_id, body.network_transaction_id, body.decision
         )
         if not found:
             raise RequestRefused(NOT_FOUND, "This number has no such payment to answer")
@@ -234,7 +240,7 @@ class HandsetRoutes(RouteGroup):
             raise _no_such(request)
         subscriber = number[1:]  # both forms of the number contain it
         wanted = EventFilter(None, _SHOWN_ON_IT)
-        with self.feed.listening(wanted, None, partial(hang_up, request)) as reader:
+        with self.feed.listening(wanted, None, partial(abort_stalled_reader, request)) as reader:
             answer = await open_stream(request)
             while (events := await reader.take(KEEP_ALIVE_S)) is not None:
                 changes = any(
@@ -251,19 +257,19 @@ class HandsetRoutes(RouteGroup):
            answers=(Answer(None, 303, None, "the browser continues to the handset"),
                     Answer(None, 404, HTML, "the code is unknown, used or too old")),
            access=Access.OPEN)  # fmt: skip
-    async def enter(self, request: web.Request, asked: EnterQuery) -> web.Response:
+    async def enter(self, request: web.Request, query: EnterQuery) -> web.Response:
         """Exchange a code for a cookie."""
         number = self._number(request)
-        if number is None or self.codes is None or not self.codes.use(asked.code):
+        if number is None or self.codes is None or not self.codes.use(query.code):
             title = "This code is used up or too old"
             why = "A code works once, within ten minutes. Scan a new one from the handset page."
             return await self.templates.message(request, title, why, status=404)
         prefix = prefix_of(request)
-        answer = go_to(f"{prefix}{HANDSET_PAGES}/{number}?alone")
+        answer = redirect(f"{prefix}{HANDSET_PAGES}/{number}?alone")
         if self.token is None:
             return answer
         path = prefix + HANDSET_PAGES
-        return give_cookie(answer, handset_cookie(self.token), path, secured=self.secured)
+        return set_cookie(answer, handset_cookie(self.token), path, secured=self.secured)
 
     def _with_merchant(self, prompt: PromptView) -> Mapping[str, Any]:
         return {**prompt, "merchant": merchant_name(self.merchant_names, prompt["service_id"])}

@@ -13,10 +13,10 @@ from pydantic import Field
 from sandbox_sim.web.control.access import (
     SESSION_COOKIE,
     challenge,
-    give_cookie,
-    go_to,
     prefix_of,
-    session_of,
+    redirect,
+    session_cookie_value,
+    set_cookie,
 )
 from sandbox_sim.web.control.input import Input, form_of
 from sandbox_sim.web.pages.templates import Templates
@@ -89,19 +89,19 @@ class LoginRoutes(RouteGroup):
         """Show the form; without a token, redirect to the dashboard."""
         wanted = _own_path(request, request.query.get("next", ""))
         if self.token is None:
-            return go_to(wanted)
+            return redirect(wanted)
         return await self._form(request, wanted, problem=None, status=200)
 
     @route(f"POST {_LOGIN}", "log in with the control token",
            answers=(_ONWARDS, Answer(None, 401, HTML, "the token is wrong")),
-           body=Body(LoginForm, media_type=FORM), access=Access.OWN_PAGE)  # fmt: skip
+           body=Body(LoginForm, media_type=FORM), access=Access.SAME_SITE)  # fmt: skip
     async def login(self, request: web.Request) -> web.Response:
         """Check the token and set the cookie."""
         form = await form_of(request)
         wanted = _own_path(request, form.get("next", ""))
         given = form.get("token", "").strip().encode()
         if self.token is None:
-            return go_to(wanted)
+            return redirect(wanted)
         if not hmac.compare_digest(given, self.token.encode()):
             problem = "This is not the control token. It is the value of the setting control_token."
             return challenge(await self._form(request, wanted, problem=problem, status=401))
@@ -110,28 +110,30 @@ class LoginRoutes(RouteGroup):
     @route(f"GET {_ENTER}", "log in with the link of an invitation",
            answers=(_ONWARDS, Answer(None, 404, HTML, "no invitation has this code")),
            access=Access.OPEN)  # fmt: skip
-    async def enter(self, request: web.Request, asked: InvitationQuery) -> web.Response:
+    async def enter(self, request: web.Request, query: InvitationQuery) -> web.Response:
         """Log in by an invitation."""
-        target = self.invitations.target(asked.code)
+        target = self.invitations.target(query.code)
         if target is None:
             title, why = (
                 "This link does not work",
                 "It was valid until the server that made it stopped.",
             )
             return await self.templates.message(request, title, why, status=404)
-        return go_to(target) if self.token is None else self._logged_in(request, self.token, target)
+        return (
+            redirect(target) if self.token is None else self._logged_in(request, self.token, target)
+        )
 
     def _logged_in(self, request: web.Request, token: str, wanted: str) -> web.Response:
-        cookie = SESSION_COOKIE, session_of(token)
+        cookie = SESSION_COOKIE, session_cookie_value(token)
         path = prefix_of(request) + CONTROL_PREFIX
-        return give_cookie(go_to(wanted), cookie, path, secured=self.secured)
+        return set_cookie(redirect(wanted), cookie, path, secured=self.secured)
 
     @route(f"POST {CONTROL_PREFIX}/logout", "log out",
            answers=(Answer(None, 303, None, "logged out"),),
-           body=Body(None, optional=True, media_type=FORM), access=Access.OWN_PAGE)  # fmt: skip
+           body=Body(None, optional=True, media_type=FORM), access=Access.SAME_SITE)  # fmt: skip
     async def logout(self, request: web.Request) -> web.Response:
         """Delete the cookie."""
-        answer = go_to(f"{prefix_of(request)}{_LOGIN}")
+        answer = redirect(f"{prefix_of(request)}{_LOGIN}")
         answer.del_cookie(SESSION_COOKIE, path=prefix_of(request) + CONTROL_PREFIX)
         return answer
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from sandbox_sim.records.transactions import STATUS_WORDS
 from sandbox_sim.values.msisdn import to_local
 from sandbox_sim.values.timestamps import seconds_of
-from sandbox_sim.web.control.input import LARGEST_INTEGER, MOST_OPEN_S
+from sandbox_sim.web.control.input import LARGEST_INTEGER, MAX_OPEN_S
 
 _OPEN: Final = "open>"
 UNACKNOWLEDGED: Final = frozenset({"retrying", "failed"})
@@ -81,7 +81,7 @@ def parse_search(text: str) -> SearchQuery:
             open_s = seconds_of(token.removeprefix(_OPEN))
         elif token:
             named[""].append(token)
-    longer = None if open_s is None else timedelta(seconds=min(open_s, MOST_OPEN_S))
+    longer = None if open_s is None else timedelta(seconds=min(open_s, MAX_OPEN_S))
     states, operations, modes, flags, words = map(tuple, named.values())
     return SearchQuery(text, service_id, states, operations, modes, flags, words, longer)
 
