@@ -192,19 +192,14 @@ class RouteGroup:
     _marked: ClassVar[Sequence[tuple[str, Mapping[str, Any]]]]
 
     def __init_subclass__(cls) -> None:
-        methods = vars(cls).items()
-        cls._marked = [
-            (name, marks) for name, method in methods for marks in getattr(method, "marks", ())
-        ]
+        items = vars(cls).items()
+        cls._marked = [(name, each) for name, item in items for each in getattr(item, "marks", ())]
 
     def routes(self) -> list[Route]:
         """The routes of this group."""
         make_route = partial(Route, group=self.group, access=self.access, errors=self.errors)
-        return [
-            make_route(**self._bind_page(marks), handler=getattr(self, name))
-            for name, marks in self._marked
-        ]
-
-    def _bind_page(self, marks: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The fields of a route, its page as a method of this group."""
-        return marks if "page" not in marks else {**marks, "page": marks["page"].__get__(self)}
+        routes = []
+        for name, fields in self._marked:
+            page = {"page": fields["page"].__get__(self)} if "page" in fields else {}
+            routes.append(make_route(**{**fields, **page}, handler=getattr(self, name)))
+        return routes

@@ -207,9 +207,8 @@ def _error_reply(
             return _bad_request(why, why).from_operation(operation)
         case web.HTTPMethodNotAllowed():
             why = f"this path takes POST, not {request.method}"
-            return _bad_request(why, why, http_status=405)._replace(
-                headers={"Allow": hdrs.METH_POST}
-            )
+            reply = _bad_request(why, why, http_status=405)
+            return reply._replace(headers={hdrs.ALLOW: hdrs.METH_POST})
         case web.HTTPUnsupportedMediaType():
             why = encoding_problem(request.headers) or ""
             return _bad_request(why, why, "D42", http_status=415)

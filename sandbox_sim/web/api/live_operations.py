@@ -47,6 +47,8 @@ def _check_card_number(value: str) -> str:
 
 
 Phone = Annotated[Identifier, AfterValidator(_check_phone)]
+BankAccount = Annotated[Identifier, AfterValidator(_check_bank_account)]
+CardNumber = Annotated[Identifier, AfterValidator(_check_card_number)]
 
 
 def details_of(body: request_models.PaymentBody) -> PaymentDetails:
@@ -86,18 +88,14 @@ class LiveMobilePayout(request_models.MobilePayout):
 class LiveBankPayout(request_models.BankPayout):
     """Payout to a bank account."""
 
-    party: Annotated[Identifier, AfterValidator(_check_bank_account)] = Field(
-        alias="customer_number"
-    )
+    party: BankAccount = Field(alias="customer_number")
     nickname: Reference
 
 
 class LiveCardPayout(request_models.CardPayout):
     """Payout to a card."""
 
-    party: Annotated[Identifier, AfterValidator(_check_card_number)] = Field(
-        alias="customer_number"
-    )
+    party: CardNumber = Field(alias="customer_number")
     nickname: Reference
 
 

@@ -45,7 +45,7 @@ from sandbox_sim.values.vocabulary import (
 )
 
 
-def _check_address(address: str) -> str:
+def _check_url(address: str) -> str:
     try:
         check(address)
     except BadAddress as error:
@@ -56,11 +56,11 @@ def _check_address(address: str) -> str:
 # Nearly every address fits the pattern, which is matched in Rust; the others are parsed. The two
 # choices have no name, so that errors of both have the field's own place with "" behind it; the
 # error of the second one comes last and says what is wrong.
-_ADDRESS_SCHEMA = core_schema.union_schema(
+_URL_SCHEMA = core_schema.union_schema(
     [
         (core_schema.str_schema(pattern=PLAIN, max_length=MAX_CHARACTERS), ""),
         (
-            core_schema.no_info_after_validator_function(_check_address, core_schema.str_schema()),
+            core_schema.no_info_after_validator_function(_check_url, core_schema.str_schema()),
             "",
         ),
     ],
@@ -68,7 +68,7 @@ _ADDRESS_SCHEMA = core_schema.union_schema(
 )
 
 # The document promises the pattern only. The description says what else the server takes.
-_ADDRESS_JSON_SCHEMA = {
+_URL_JSON_SCHEMA = {
     "type": "string",
     "maxLength": MAX_CHARACTERS,
     "pattern": PLAIN,
@@ -78,8 +78,8 @@ _ADDRESS_JSON_SCHEMA = {
 WebAddress = Annotated[
     str,
     GetPydanticSchema(
-        lambda _source, _handler: _ADDRESS_SCHEMA,
-        lambda _schema, _handler: dict(_ADDRESS_JSON_SCHEMA),
+        lambda _source, _handler: _URL_SCHEMA,
+        lambda _schema, _handler: dict(_URL_JSON_SCHEMA),
     ),
 ]
 
@@ -93,7 +93,7 @@ DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
 
 
-def _check_currency_val(value: object) -> str | int | float | None:
+def _read_currency_val(value: object) -> str | int | float | None:
     """Clients in the field send a number too (D5)."""
     if isinstance(value, str) and value.strip():
         if len(value) > MAX_IDENTIFIER:
@@ -106,7 +106,7 @@ def _check_currency_val(value: object) -> str | int | float | None:
     raise PydanticCustomError("currency_val", "must be a string")
 
 
-def _parse_day(value: object) -> date:
+def _read_day(value: object) -> date:
     if isinstance(value, str) and _DAY.fullmatch(value):
         try:
             return date.fromisoformat(value)
@@ -115,7 +115,7 @@ def _parse_day(value: object) -> date:
     raise PydanticCustomError("day", "must be a date in the form YYYY-MM-DD")
 
 
-def _parse_status(value: object) -> SmsStatus:
+def _read_status(value: object) -> SmsStatus:
     if isinstance(value, str) and value in STATUS_NAMES:
         return STATUS_NAMES[value]
     raise PydanticCustomError("status", f"must be one of {', '.join(STATUS_NAMES)}")
@@ -143,10 +143,10 @@ RequestTime = Annotated[str, StringConstraints(pattern=REQUEST_TIME)]
 
 CurrencyVal = Annotated[
     str | int | float,
-    PlainValidator(_check_currency_val, json_schema_input_type=Identifier | int | float),
+    PlainValidator(_read_currency_val, json_schema_input_type=Identifier | int | float),
 ]
 
-Day = Annotated[date, PlainValidator(_parse_day, json_schema_input_type=date)]
+Day = Annotated[date, PlainValidator(_read_day, json_schema_input_type=date)]
 
 MobileNetwork = Literal[MOBILE_NETWORKS]  # type: ignore[valid-type]
 
@@ -159,9 +159,7 @@ def _exact_amount(amount: float) -> Decimal:
     return Decimal(repr(amount))
 
 
-StatusFilter = Annotated[
-    SmsStatus, PlainValidator(_parse_status, json_schema_input_type=StatusName)
-]
+StatusFilter = Annotated[SmsStatus, PlainValidator(_read_status, json_schema_input_type=StatusName)]
 
 
 class OperationBody(BaseModel):

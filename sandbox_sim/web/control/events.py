@@ -69,7 +69,7 @@ async def open_stream(request: web.Request) -> web.StreamResponse:
     return answer
 
 
-def abort_stalled_reader(request: web.Request) -> None:
+def abort_stalled(request: web.Request) -> None:
     """Abort the connection of a reader that has not read what was sent."""
     if request.transport is not None and request.transport.get_write_buffer_size():
         request.transport.abort()
@@ -115,12 +115,10 @@ class EventRoutes(RouteGroup):
            answers=(EVENT_STREAM,))  # fmt: skip
     async def events(self, request: web.Request, query: EventsQuery) -> web.StreamResponse:
         """Send events until the client disconnects or stops reading, or the server stops."""
-        event_filter = EventFilter(query.service_id, query.types)
+        events_filter = EventFilter(query.service_id, query.types)
         after = request.headers.get("Last-Event-ID") or query.after
 
-        with self.feed.listening(
-            event_filter, after, partial(abort_stalled_reader, request)
-        ) as reader:
+        with self.feed.listening(events_filter, after, partial(abort_stalled, request)) as reader:
             answer = await open_stream(request)
             while (events := await reader.take(KEEP_ALIVE_S)) is not None:
                 await answer.write(b"".join(map(_event_frame, events)) or KEEP_ALIVE)
@@ -163,7 +161,7 @@ def _frame(event: str, data: str) -> bytes:
     return f"event: {event}\ndata: {data}\n\n".encode("ascii")
 
 
-_TEXT_DESCRIPTION: Final = f"a string of at most {KEPT_BODY_BYTES} characters"
+_A_TEXT: Final = f"a string of at most {KEPT_BODY_BYTES} characters"
 _FAILURE_NAMES: Final = tuple(each.name.lower() for each in FailureKind)
 
 
@@ -197,8 +195,8 @@ class ListenAnswerBody(Input):
     status_code: int | None = Field(
         None, ge=100, le=599, description="an HTTP status, an integer from 100 to 599"
     )
-    response_body: str = Field("", max_length=KEPT_BODY_BYTES, description=_TEXT_DESCRIPTION)
-    problem: str | None = Field(None, max_length=KEPT_BODY_BYTES, description=_TEXT_DESCRIPTION)
+    response_body: str = Field("", max_length=KEPT_BODY_BYTES, description=_A_TEXT)
+    problem: str | None = Field(None, max_length=KEPT_BODY_BYTES, description=_A_TEXT)
     failure: str | None = Field(
         None,
         pattern=f"^({'|'.join(_FAILURE_NAMES)})$",

@@ -55,11 +55,10 @@ _INTERNAL_ACCOUNTS = ("clearing", "fees", "suspense")
 
 _WALLETS = tuple(each.value for each in Wallet)
 
-ADJUSTABLE_ACCOUNTS = (*_WALLETS, *_INTERNAL_ACCOUNTS)
+ADJUSTABLE = (*_WALLETS, *_INTERNAL_ACCOUNTS)
 
-_AdjustableAccount = Annotated[str, Field(pattern=f"^({'|'.join(ADJUSTABLE_ACCOUNTS)})$")]
+_Adjustable = Annotated[str, Field(pattern=f"^({'|'.join(ADJUSTABLE)})$")]
 
-_ONE_OF_THEM = f"one of {', '.join(ADJUSTABLE_ACCOUNTS)}"
 
 _CURRENCY = Field(DEFAULT_CURRENCY, pattern="^[A-Z]{3}$", description="a currency such as GHS")
 
@@ -97,8 +96,10 @@ class Adjust(SignedInput):
 
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     amount: AmountText = Field(description=AN_AMOUNT)
-    debit: _AdjustableAccount = Field(description=f"the account to debit, {_ONE_OF_THEM}")
-    credit: _AdjustableAccount = Field(description=f"the account to credit, {_ONE_OF_THEM}")
+    debit: _Adjustable = Field(description=f"the account to debit, one of {', '.join(ADJUSTABLE)}")
+    credit: _Adjustable = Field(
+        description=f"the account to credit, one of {', '.join(ADJUSTABLE)}"
+    )
     network: Name = Field("", description="the network of clearing")
     transaction: Name = Field("", description=f"{_ANY_ID}, or empty")
     currency: str = _CURRENCY
@@ -330,7 +331,7 @@ class LedgerRoutes(RouteGroup):
     @route("GET /_sandbox/ledger/suspense", "list the amounts in suspense", errors=(PRODUCTION,))
     async def suspense(self, _request: web.Request, _query: Nothing) -> SuspenseList:
         """List the amounts in suspense by payment, newest first."""
-        return {"suspense": [*map(suspense_view, await self._required_books.suspense())]}
+        return {"suspense": [*map(suspense_view, await self._live_books.suspense())]}
 
     @route("POST /_sandbox/ledger/resolve", "move the amount in suspense of a payment")
     async def resolve(self, _request: web.Request, body: Resolve) -> NumberedPosting:
@@ -338,9 +339,7 @@ class LedgerRoutes(RouteGroup):
         to = AccountKind.WALLET if body.to == "service" else AccountKind(body.to)
         amount = None if body.amount is None else Decimal(body.amount)
         subject = await self._payment_id(body.transaction, body.service_id)
-        return shown_line(
-            await self._required_books.resolve(subject, to, amount, body.manual_entry)
-        )
+        return shown_line(await self._live_books.resolve(subject, to, amount, body.manual_entry))
 
     @route("POST /_sandbox/ledger/adjust",
            "post a correction between a wallet and an internal account")  # fmt: skip
@@ -350,27 +349,25 @@ class LedgerRoutes(RouteGroup):
         if body.transaction:
             subject = await self._payment_id(body.transaction, body.service_id)
         return shown_line(
-            await self._required_books.adjust(body.adjustment(subject), body.manual_entry)
+            await self._live_books.adjust(body.adjustment(subject), body.manual_entry)
         )
 
     @route("POST /_sandbox/ledger/reverse", "reverse an entry that a person made")
     async def reverse(self, _request: web.Request, body: Reverse) -> NumberedPosting:
         """Reverse a manual entry, for its full amount. An entry can be reversed once."""
-        return shown_line(await self._required_books.reverse(body.entry, body.manual_entry))
+        return shown_line(await self._live_books.reverse(body.entry, body.manual_entry))
 
     @route("POST /_sandbox/ledger/close", "pay out the collections of a period to the merchant")
     async def close(self, _request: web.Request, body: Close) -> StatementView:
         """Pay out what was collected before `until`, in one entry."""
-        account = body.service_id, body.currency
-        return _statement_view(
-            await self._required_periods.close(*account, body.until, body.manual_entry)
-        )
+        account, periods = (body.service_id, body.currency), self._live_periods
+        return _statement_view(await periods.close(*account, body.until, body.manual_entry))
 
     @route("GET /_sandbox/ledger/statement", "show the statement of a period")
     async def statement(self, _request: web.Request, query: StatementQuery) -> StatementView:
         """Show the lines of a period, whose amounts sum to what was paid out."""
         account = query.service_id, query.currency
-        return _statement_view(await self._required_periods.statement(*account, query.period))
+        return _statement_view(await self._live_periods.statement(*account, query.period))
 
     async def _payment_id(self, name: str, service_id: int | None) -> str:
         """The network transaction id of the payment with this id; the id itself if unknown."""
@@ -378,11 +375,11 @@ class LedgerRoutes(RouteGroup):
         return name if found is None else str(found["network_transaction_id"])
 
     @property
-    def _required_books(self) -> Books:
+    def _live_books(self) -> Books:
         return require_production(self.books, "no entries of mode P can be made")
 
     @property
-    def _required_periods(self) -> Periods:
+    def _live_periods(self) -> Periods:
         return require_production(self.periods, "no period can be closed")
 
 

@@ -5,7 +5,6 @@ Notifications come in at `/_networks/{name}/…`, by POST and PUT. These paths n
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -85,9 +84,7 @@ class CheckedNetworkView(NetworkView):
     health: HealthView
 
 
-_network_list = partial(
-    ListOf, "networks", has_next=False, order="in the order of the configuration"
-)
+_list_of = partial(ListOf, "networks", has_next=False, order="in the order of the configuration")
 
 
 _view_network, _view_breaker = viewer(NetworkView), viewer(BreakerView)
@@ -206,13 +203,13 @@ class NetworkRoutes(RouteGroup):
     group = "Networks"
 
     @route("GET /_sandbox/networks", "list the networks of production",
-           answer=_network_list(NetworkView))  # fmt: skip
+           answer=_list_of(NetworkView))  # fmt: skip
     async def list(self, _request: web.Request) -> Reply:
         """List the networks of production, without asking them anything."""
         return {"networks": [network_view(each) for each in await self.overview.states()]}
 
     @route("POST /_sandbox/networks/check", "check whether each network can be reached",
-           answer=_network_list(CheckedNetworkView))  # fmt: skip
+           answer=_list_of(CheckedNetworkView))  # fmt: skip
     async def check(self, _request: web.Request) -> Reply:
         """Ask each network whether it can be reached; at most, it is asked for a token."""
         found = await self.overview.checked()
@@ -225,15 +222,11 @@ class NetworkRoutes(RouteGroup):
     @route("GET /_sandbox/networks/notifications",
            "list the notifications of networks that are kept, newest first",
            answer=ListOf("notifications", NotificationView))  # fmt: skip
-    async def list_notifications(
-        self, _request: web.Request, query: NotificationListQuery
-    ) -> Reply:
+    async def list_stored(self, _request: web.Request, query: NotificationListQuery) -> Reply:
         """List notifications; `next` is the value of `after` for the next page."""
-        found: Sequence[NotificationView] = ()
-        if self.notifications is not None:
-            limit = query.page_size + 1
-            store_query = NotificationQuery(query.network, query.state, query.after, limit)
-            found = await self.notifications.listed(store_query)
+        stored, limit = self.notifications, query.page_size + 1
+        filters = NotificationQuery(query.network, query.state, query.after, limit)
+        found = [] if stored is None else await stored.listed(filters)
         return query.page_view("notifications", found, itemgetter("id"))
 
     @route("GET /_sandbox/attempts", "list the attempts at networks, newest first",

@@ -45,9 +45,9 @@ from sandbox_sim.web.control.input import (
 from sandbox_sim.web.control.records import not_found
 from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route, RouteGroup
 
-_AMOUNT_DESCRIPTION = "a number above 0"
+_AN_AMOUNT = "a number above 0"
 
-_TEXT_DESCRIPTION = f"a string of at most {MAX_IDENTIFIER} characters"
+_A_TEXT = f"a string of at most {MAX_IDENTIFIER} characters"
 
 _ShortText = Annotated[str, Field(max_length=MAX_IDENTIFIER)]
 
@@ -55,21 +55,21 @@ _ShortText = Annotated[str, Field(max_length=MAX_IDENTIFIER)]
 class AmountRange(Input):
     """A range of amounts that includes both ends."""
 
-    min: Amount | None = Field(None, description=_AMOUNT_DESCRIPTION)
-    max: Amount | None = Field(None, description=_AMOUNT_DESCRIPTION)
+    min: Amount | None = Field(None, description=_AN_AMOUNT)
+    max: Amount | None = Field(None, description=_AN_AMOUNT)
 
 
 class MatchBody(ServiceBody):
     """The requests that a rule applies to; a field that is left out fits every request."""
 
     operation: Operation | None = Field(None, description=f"one of {', '.join(Operation)}")
-    transaction_id: _ShortText | None = Field(None, description=_TEXT_DESCRIPTION)
+    transaction_id: _ShortText | None = Field(None, description=_A_TEXT)
     customer_number: _ShortText | None = Field(
-        None, description=f"{_TEXT_DESCRIPTION}: a number or an account"
+        None, description=f"{_A_TEXT}: a number or an account"
     )
-    nw: _ShortText | None = Field(None, description=f"{_TEXT_DESCRIPTION}, such as MTN")
+    nw: _ShortText | None = Field(None, description=f"{_A_TEXT}, such as MTN")
     amount: Amount | AmountRange | None = Field(
-        None, description=f"{_AMOUNT_DESCRIPTION}, or an object with min and max"
+        None, description=f"{_AN_AMOUNT}, or an object with min and max"
     )
 
 
@@ -162,11 +162,11 @@ class UserRuleRoutes(RouteGroup):
         return {"deleted": 1}
 
 
-_CODE_DESCRIPTION = f"one of {', '.join(CATALOGUE)}"
+_A_CODE = f"one of {', '.join(CATALOGUE)}"
 
-_DELAY_DESCRIPTION = f"an integer of milliseconds from 0 to {MAX_DELAY_MS}"
+_A_DELAY = f"an integer of milliseconds from 0 to {MAX_DELAY_MS}"
 
-_BOOLEAN_DESCRIPTION = "true or false"
+_A_BOOLEAN = "true or false"
 
 _AS_ADDED = "as in the body that added it"
 
@@ -183,7 +183,7 @@ class OutcomeBody(Input):
     status: Annotated[Status | None, StatusWord] = Field(
         None, description=f"one of {codes_and_words(Status)}"
     )
-    response_code: str | None = Field(None, pattern=_CODE_PATTERN, description=_CODE_DESCRIPTION)
+    response_code: str | None = Field(None, pattern=_CODE_PATTERN, description=_A_CODE)
 
     @model_validator(mode="before")
     @classmethod
@@ -206,15 +206,15 @@ class BehaviourBody(Input):
     before_response: it is sent before the request is answered.
     """
 
-    drop: bool = Field(False, description=_BOOLEAN_DESCRIPTION)
+    drop: bool = Field(False, description=_A_BOOLEAN)
     duplicate: int | None = Field(
         None, ge=2, le=MAX_DELIVERIES, description=f"an integer from 2 to {MAX_DELIVERIES}"
     )
-    delay_ms: int = Field(0, ge=0, le=MAX_DELAY_MS, description=_DELAY_DESCRIPTION)
-    reorder: bool = Field(False, description=_BOOLEAN_DESCRIPTION)
-    bad_signature: bool = Field(False, description=_BOOLEAN_DESCRIPTION)
+    delay_ms: int = Field(0, ge=0, le=MAX_DELAY_MS, description=_A_DELAY)
+    reorder: bool = Field(False, description=_A_BOOLEAN)
+    bad_signature: bool = Field(False, description=_A_BOOLEAN)
     profile: Profile | None = Field(None, description=f"one of {', '.join(Profile)}")
-    before_response: bool = Field(False, description=_BOOLEAN_DESCRIPTION)
+    before_response: bool = Field(False, description=_A_BOOLEAN)
 
 
 class OverrideView(UserRuleView):
@@ -234,7 +234,7 @@ class OverrideBody(UserRuleBody):
     outcome: OutcomeBody = Field(
         OutcomeBody(), description="an object with status or response_code"
     )
-    delay_ms: int = Field(0, ge=0, le=MAX_DELAY_MS, description=_DELAY_DESCRIPTION)
+    delay_ms: int = Field(0, ge=0, le=MAX_DELAY_MS, description=_A_DELAY)
     callback: BehaviourBody = Field(
         BehaviourBody(), description=f"an object with {', '.join(BehaviourBody.model_fields)}"
     )
@@ -266,7 +266,7 @@ _MAX_SIGMA: Final = 10
 
 _MAX_EVERY: Final = 1_000_000
 
-_MS_DESCRIPTION: Final = f"a number from 0 to {_MAX_MS}"
+_A_DURATION: Final = f"a number from 0 to {_MAX_MS}"
 
 
 Milliseconds = Annotated[float, Field(ge=0, le=_MAX_MS, allow_inf_nan=False)]
@@ -305,7 +305,7 @@ class OneOf(Input):
 class Lognormal(Input):
     """A lognormal distribution: half of the answers take longer than the median."""
 
-    median: Milliseconds = Field(description=_MS_DESCRIPTION)
+    median: Milliseconds = Field(description=_A_DURATION)
     sigma: float = Field(
         ge=0, le=_MAX_SIGMA, allow_inf_nan=False, description=f"a number from 0 to {_MAX_SIGMA}"
     )
@@ -314,7 +314,7 @@ class Lognormal(Input):
 class Latency(OneOf):
     """The delay of an answer, in milliseconds of real time."""
 
-    fixed_ms: Milliseconds | None = Field(None, description=_MS_DESCRIPTION)
+    fixed_ms: Milliseconds | None = Field(None, description=_A_DURATION)
     uniform_ms: (
         Annotated[tuple[Milliseconds, Milliseconds], AfterValidator(_check_ascending)] | None
     ) = Field(None, description=f"two numbers, the lower one first, each from 0 to {_MAX_MS}")

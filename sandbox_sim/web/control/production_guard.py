@@ -65,7 +65,7 @@ def _guard_route(
         return replace(route, handler=partial(_refuse, _NO_SAMPLES))
     if (route.method, route.path) in _SANDBOX_CHANGES:
         return replace(
-            route, handler=partial(_guard_live_records, route, is_only_live, records), errors=errors
+            route, handler=partial(_guard_live, route, is_only_live, records), errors=errors
         )
     return route
 
@@ -74,7 +74,7 @@ async def _refuse(text: str, _request: web.Request, _input: object) -> NoReturn:
     raise RequestRefused(PRODUCTION, f"Production is on, so {text}")
 
 
-async def _guard_live_records(
+async def _guard_live(
     route: Route,
     is_only_live: Callable[[int | None], bool],
     records: RecordSearch,

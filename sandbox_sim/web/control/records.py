@@ -89,7 +89,6 @@ _NUMERIC_FILTERS: Final = frozenset(
 
 T = TypeVar("T")
 
-_network_id: Final = itemgetter("network_transaction_id")
 
 _BOOLEAN_FILTERS: Final = frozenset({"unacknowledged"})
 
@@ -312,17 +311,17 @@ def _filtered_page(
     request: web.Request, query: TransactionListQuery, transactions: Sequence[Mapping[str, Any]]
 ) -> dict[str, object]:
     """A page of the transactions that pass the filters. Raises `UnknownAfter`."""
-    accepts, id_of = compiled_match(_filters(request, TRANSACTIONS)), _network_id
+    accepts = compiled_match(_filters(request, TRANSACTIONS))
+    id_of = itemgetter("network_transaction_id")
     listing = Listing(after=query.after, limit=len(transactions))
     found = [*filter(accepts, page_of_all(transactions, listing, id_of))]
     return query.page_view("transactions", found, id_of)
 
 
 def _filters(request: web.Request, kind: Kind) -> dict[str, object]:
-    given = request.query.items()
-    return _resolve_match(
-        kind, {name: _filter_value(name, text) for name, text in given if name in kind.fields}
-    )
+    query = request.query.items()
+    match = {name: _filter_value(name, text) for name, text in query if name in kind.fields}
+    return _resolve_match(kind, match)
 
 
 def read_match(search: Wait, kind: Kind) -> dict[str, object]:

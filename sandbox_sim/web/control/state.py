@@ -69,7 +69,7 @@ class Seeded(TypedDict):
     people: Annotated[list[PersonView], "the customers of the payments and the SMS"]
 
 
-_NAME_DESCRIPTION = (
+_A_NAME = (
     f"1 to {MAX_IDENTIFIER} characters, of letters, digits and . _ -, the first a letter or a digit"
 )
 
@@ -79,7 +79,7 @@ _SNAPSHOT = "/_sandbox/snapshots/{name}"
 class SnapshotBody(Input):
     """The body of `POST snapshots`: a name, and a service; without `service_id` all services."""
 
-    name: str = Field(pattern=f"^{NAME_PATTERN}$", description=_NAME_DESCRIPTION)
+    name: str = Field(pattern=f"^{NAME_PATTERN}$", description=_A_NAME)
     service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
 
 

@@ -34,7 +34,7 @@ from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import iso
 from sandbox_sim.web.control.config import ChangeableSettings
 from sandbox_sim.web.control.input import LARGEST_INTEGER
-from sandbox_sim.web.control.ledger import ADJUSTABLE_ACCOUNTS, suspense_view
+from sandbox_sim.web.control.ledger import ADJUSTABLE, suspense_view
 from sandbox_sim.web.control.networks import network_view
 from sandbox_sim.web.pages.details import Details
 from sandbox_sim.web.pages.listing import RecordLists
@@ -373,7 +373,7 @@ class DashboardRoutes(RouteGroup):
             {**suspense_view(each), "words": _suspense_words(each)}
             for each in await self.books.suspense()
         ]
-        return {"suspense": suspense, "network_names": names, "ends": ADJUSTABLE_ACCOUNTS}
+        return {"suspense": suspense, "network_names": names, "ends": ADJUSTABLE}
 
     async def _balances(self, asked: Asked) -> Mapping[str, Any]:
         """The balances of the first page. They are not compared with the transfers here."""

@@ -40,7 +40,7 @@ from sandbox_sim.web.control.events import (
     CHANGED,
     KEEP_ALIVE,
     KEEP_ALIVE_S,
-    abort_stalled_reader,
+    abort_stalled,
     open_stream,
 )
 from sandbox_sim.web.control.input import LARGEST_INTEGER, SERVICE_ID, BadInput, Input
@@ -240,7 +240,7 @@ class HandsetRoutes(RouteGroup):
             raise _no_such(request)
         subscriber = number[1:]  # both forms of the number contain it
         wanted = EventFilter(None, _SHOWN_ON_IT)
-        with self.feed.listening(wanted, None, partial(abort_stalled_reader, request)) as reader:
+        with self.feed.listening(wanted, None, partial(abort_stalled, request)) as reader:
             answer = await open_stream(request)
             while (events := await reader.take(KEEP_ALIVE_S)) is not None:
                 changes = any(
