@@ -108,8 +108,8 @@ class InboxRoutes(RouteGroup):
             "messages": found.records,
             "next": found.next,
             "after": after,
+            "full_text_path": f"{CONTROL_PREFIX}/inbox/{kind.inbox}/messages",
         }
-        context["whole"] = f"{CONTROL_PREFIX}/inbox/{kind.inbox}/messages"
         return await self.templates.page(request, "inbox.html", context)
 
     @route(f"{ANY_METHOD} {_INBOX}", "take a delivery, by any method",

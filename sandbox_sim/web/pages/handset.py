@@ -60,9 +60,9 @@ def qr_code(text: str) -> str:
 
 
 # Seconds of real time.
-CODE_WORKS_FOR_S: Final = 600.0
+CODE_LIFETIME_S: Final = 600.0
 
-_MOST_CODES: Final = 200
+_MAX_CODES: Final = 200
 
 
 class HandsetCodes:
@@ -74,7 +74,7 @@ class HandsetCodes:
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
         self._ids = ids
-        self._valid = TTLCache[str, bool](_MOST_CODES, CODE_WORKS_FOR_S, clock.monotonic)
+        self._valid = TTLCache[str, bool](_MAX_CODES, CODE_LIFETIME_S, clock.monotonic)
 
     def new(self) -> str:
         """A code that works once, within ten minutes."""
@@ -89,7 +89,7 @@ class HandsetCodes:
 
 _HANDSET: Final = HANDSET_PAGES + "/{number}"
 
-_SHOWN_ON_IT: Final = frozenset(
+_EVENT_TYPES: Final = frozenset(
     {EventType.SMS, EventType.TRANSACTION, EventType.CLOCK, EventType.RESET, EventType.RESTORE}
 )
 
@@ -107,7 +107,7 @@ class PromptView(TypedDict):
     times_out_at: Annotated[str, "when it becomes 003 without an answer, ISO 8601 in UTC"]
 
 
-_prompt = viewer(PromptView)
+_view_prompt = viewer(PromptView)
 
 
 class HandsetView(TypedDict):
@@ -176,14 +176,14 @@ class HandsetRoutes(RouteGroup):
             "number": number,
             "network": network_name(msisdn.NETWORK_OF_PREFIX.get(number[:4], "Mobile")),
             "messages": [sms_messages.shown(each) for each in reversed(records.messages)],
-            "prompts": [self._with_merchant(_shown(each)) for each in records.prompts],
+            "prompts": [self._with_merchant(_prompt_view(each)) for each in records.prompts],
             "alone": "alone" in request.query,
-            "asks": self.behaviour.present.prompt_timeout is not None,
+            "needs_approval": self.behaviour.present.prompt_timeout is not None,
             "now": iso(self.clock.now()),
             "frozen": self.clock.state.frozen_at is not None,
-            "whole": f"{HANDSET_PAGES}/{number}",
+            "full_text_path": f"{HANDSET_PAGES}/{number}",
             "serves_others": self.serves_others,
-            "logs_in": self.token is not None and self.codes is None,
+            "needs_login": self.token is not None and self.codes is None,
             "qr_code": "",
             "address": "",
         }
@@ -205,12 +205,12 @@ class HandsetRoutes(RouteGroup):
         """Show the content of the handset, as JSON."""
         number = self._number(request)
         if number is None:
-            raise _no_such(request)
+            raise _unknown_handset(request)
         records = await self.handsets.view(number)
         return {
             "number": number,
             "messages": [*map(sms_messages.shown, records.messages)],
-            "prompts": [*map(_shown, records.prompts)],
+            "prompts": [*map(_prompt_view, records.prompts)],
         }
 
     @route(f"POST {_HANDSET}/answer", "approve or decline a payment that waits for the payer",
@@ -237,10 +237,10 @@ class HandsetRoutes(RouteGroup):
         """Send events without content; the page then loads itself again."""
         number = self._number(request)
         if number is None:
-            raise _no_such(request)
+            raise _unknown_handset(request)
         subscriber = number[1:]  # both forms of the number contain it
-        wanted = EventFilter(None, _SHOWN_ON_IT)
-        with self.feed.listening(wanted, None, partial(abort_stalled, request)) as reader:
+        events_filter = EventFilter(None, _EVENT_TYPES)
+        with self.feed.listening(events_filter, None, partial(abort_stalled, request)) as reader:
             answer = await open_stream(request)
             while (events := await reader.take(KEEP_ALIVE_S)) is not None:
                 changes = any(
@@ -284,9 +284,9 @@ class HandsetRoutes(RouteGroup):
         return f"{address}/enter?code={self.codes.new()}"
 
 
-def _shown(prompt: Prompt) -> PromptView:
+def _prompt_view(prompt: Prompt) -> PromptView:
     payment = prompt.transaction.payment
-    return _prompt(
+    return _view_prompt(
         payment,
         network_transaction_id=prompt.transaction.network_transaction_id,
         transaction_id=redact_text(payment.transaction_id),
@@ -294,6 +294,6 @@ def _shown(prompt: Prompt) -> PromptView:
     )
 
 
-def _no_such(request: web.Request) -> RequestRefused:
+def _unknown_handset(request: web.Request) -> RequestRefused:
     number = redact_text(request.match_info["number"])
     return RequestRefused(NOT_FOUND, f"{number!r} is not on the allowlist, so it has no handset")
