@@ -353,18 +353,19 @@ def _filter_value(name: str, text: str) -> object:
         return text == "true"
     if name not in _NUMERIC_FILTERS:
         return None if text == "null" else text
-    if not text.isascii() or not text.isdigit() or int(text[:20]) > LARGEST_INTEGER:
-        raise BadInput(f"{name} must be an integer from 0 to {LARGEST_INTEGER}")
-    return int(text)
+    return _parse_integer(name, text, 0)
 
 
 def service_of(request: web.Request) -> int | None:
     """The `service_id` of a path, or None. Raises `BadInput`."""
     text = request.match_info.get("service_id")
-    if text is None:
-        return None
-    if not text.isascii() or not text.isdigit() or not 0 < int(text[:20]) <= LARGEST_INTEGER:
-        raise BadInput(f"service_id in the path must be an integer from 1 to {LARGEST_INTEGER}")
+    return None if text is None else _parse_integer("service_id in the path", text, 1)
+
+
+def _parse_integer(name: str, text: str, minimum: int) -> int:
+    is_integer = text.isascii() and text.isdigit()
+    if not is_integer or not minimum <= int(text[:20]) <= LARGEST_INTEGER:
+        raise BadInput(f"{name} must be an integer from {minimum} to {LARGEST_INTEGER}")
     return int(text)
 
 

@@ -13,7 +13,7 @@ from sandbox_sim.values.msisdn import to_local
 from sandbox_sim.values.timestamps import seconds_of
 from sandbox_sim.web.control.input import LARGEST_INTEGER, MAX_OPEN_S
 
-_OPEN_PREFIX: Final = "open>"
+_OPEN: Final = "open>"
 UNACKNOWLEDGED: Final = frozenset({"retrying", "failed"})
 
 
@@ -78,10 +78,9 @@ def parse_search(text: str) -> SearchQuery:
         elif name in filters and name and value:
             filters[name].append(value)
         elif (
-            token.startswith(_OPEN_PREFIX)
-            and seconds_of(token.removeprefix(_OPEN_PREFIX)) is not None
+            token.startswith(_OPEN) and (given := seconds_of(token.removeprefix(_OPEN))) is not None
         ):
-            open_s = seconds_of(token.removeprefix(_OPEN_PREFIX))
+            open_s = given
         elif token:
             filters[""].append(token)
     open_longer_than = None if open_s is None else timedelta(seconds=min(open_s, MAX_OPEN_S))

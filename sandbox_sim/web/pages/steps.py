@@ -90,7 +90,7 @@ def callback_steps(
 ) -> list[Step]:
     """Each attempt at a callback, and the next one.
 
-    asked: whether the client has queried the status, which shows that it read the callback.
+    status_queried: by the client, which shows that it read the callback.
     """
     attempts = callback["attempts"]
     steps = [_attempt_step(callback, attempt, settings) for attempt in attempts]
@@ -136,9 +136,8 @@ def _attempt_step(callback: Record, attempt: Mapping[str, Any], settings: Timeli
     where = f"To {attempt['sent_to']} in {attempt['duration_ms']} ms."
     sentences = (sentence(attempt["verdict"]), where, sentence(note or ""))
     response, profile = attempt["response_body"], callback["profile"]
-    advice = next(
-        (each for word, each in _ADVICE.items() if not is_acknowledged and word in response), ""
-    )
+    advices = {} if is_acknowledged else _ADVICE
+    advice = next((each for word, each in advices.items() if word in response), "")
     planned = max(settings.behaviour.callback_attempts, attempt["number"])
     signature = callback["signature"]
     sent = as_json(callback["body"])
@@ -156,12 +155,8 @@ def _attempt_step(callback: Record, attempt: Mapping[str, Any], settings: Timeli
     )
 
 
-# The badge of an attempt by its outcome; any other outcome is a failure.
-_OUTCOME_STATES: Final[Mapping[str, str]] = {
-    "succeeded": "good",
-    "pending": "002",
-    "unknown": "002",
-}
+# The state in the badge of an attempt, by its outcome; any other outcome is a failure.
+_STATES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "002", "unknown": "002"}
 
 _SUCCESSFUL: Final = Badge("000", status_words("000"))
 
@@ -178,32 +173,20 @@ def live_steps(payment: Record, details: Mapping[str, Any] | None) -> list[Step]
     steps = [_network_attempt_step(each) for each in attempts]
     status = payment["status"]
     badge = Badge(status, status_words(status))
-    path = (
-        f"transactions/{payment['service_id']}/{quote(payment['network_transaction_id'], safe='')}"
-    )
-    forms, target = ("settle_live",) if attempts else (), f"{path}/settle"
-    buttons = (ask_button(payment, primary=True),) if attempts else ()
+    network_id = quote(payment["network_transaction_id"], safe="")
+    actions: dict[str, Any] = {
+        "target": f"transactions/{payment['service_id']}/{network_id}/settle"
+    }
+    if attempts:
+        actions |= {"forms": ("settle_live",), "buttons": (ask_button(payment, primary=True),)}
     if status == "002":
         title = _WAITS_TITLE if reasons else "Not settled yet"
         why = "Its network decides. A person may decide instead; a decision is final."
         box = "\n".join((*reasons, *(details or {}).get("open_because", ())))
-        steps.append(
-            Step(
-                "wait",
-                title,
-                None,
-                badge,
-                why,
-                box=box,
-                buttons=buttons,
-                forms=forms,
-                target=target,
-            )
-        )
-        return steps
+        return [*steps, Step("wait", title, None, badge, why, box=box, **actions)]
     decisions = "\n".join(line for each in attempts for line in _decisions(each))
-    by = "A person decided, or reviewed what the network said."
-    why = by if decisions else "The network decided."
+    by_person = "A person decided, or reviewed what the network said."
+    why = by_person if decisions else "The network decided."
     *_, last = changes = payment["timeline"]
     if len(changes) > 2:  # the last change reverses a success
         steps.append(Step("good", "Settled", changes[1]["at"], _SUCCESSFUL, why, box=decisions))
@@ -212,10 +195,8 @@ def live_steps(payment: Record, details: Mapping[str, Any] | None) -> list[Step]
         steps.append(Step(tone(status), "Settled", last["at"], badge, why, box=decisions))
     if reasons:
         why = "Its status is final. Settle it with the same status to note that you reviewed it."
-        steps.append(
-            Step("wait", _WAITS_TITLE, None, None, why, box="\n".join(reasons), buttons=buttons,
-                 forms=forms, target=target, statuses=(status,))
-        )  # fmt: skip
+        actions |= {"box": "\n".join(reasons), "statuses": (status,)}
+        steps.append(Step("wait", _WAITS_TITLE, None, None, why, **actions))
     return steps
 
 
@@ -223,8 +204,8 @@ def _decisions(attempt: Record) -> Iterator[str]:
     """Each decision: who, why, and what the network answered just before."""
     for each in attempt["decisions"]:
         force = ", forced" if each["forced"] else ""
-        status_queried = f"the network was asked first: {each['network_said']}"
-        yield f"{each['by']}{force}: {each['reason']} ({status_queried})"
+        answer = f"the network was asked first: {each['network_said']}"
+        yield f"{each['by']}{force}: {each['reason']} ({answer})"
     if attempt["settled_by"] and not attempt["decisions"]:  # before decisions were kept
         yield f"{attempt['settled_by']}: {attempt['settled_reason']}"
 
@@ -244,7 +225,7 @@ def _network_attempt_step(attempt: Record) -> Step:
             "of the network (D41)."
         )
     exchanges = f"{counted(len(attempt['exchanges']), 'exchange')} with the network"
-    badge = Badge(_OUTCOME_STATES.get(outcome, "bad"), outcome)
+    badge = Badge(_STATES.get(outcome, "bad"), outcome)
     return Step(
         tone(badge.state),
         f"Attempt {attempt['number']} at the network {attempt['network']}",

@@ -28,10 +28,7 @@ from sandbox_sim.web.pages.rule_words import override_sentence
 from sandbox_sim.web.pages.steps import Link, Step, Timeline, TimelineSettings, callback_steps
 
 # Words for transfers that do not move money: yet, or at all.
-_RESERVATION_WORDS: Final = {
-    TransferKind.PENDING: "set aside of",
-    TransferKind.VOID: "free again on",
-}
+_PENDING_WORDS: Final = {TransferKind.PENDING: "set aside of", TransferKind.VOID: "free again on"}
 
 # How a payment with a prompt ended.
 _PAYER_DECISIONS: Final = {
@@ -49,13 +46,13 @@ def payment_timeline(
     settings: TimelineSettings,
     *,
     status_queried: bool,
-    by_hand: bool = False,
-    live: Sequence[Step] | None = None,
-    refunds: Sequence[Record] = (),
+    by_hand: bool,
+    live: Sequence[Step] | None,
+    refunds: Sequence[Record],
 ) -> Timeline:
     """The timeline of a transaction. callbacks: oldest first.
 
-    asked: whether the client has queried the status.
+    status_queried: by the client.
     by_hand: whether a person decided it, or has opened its payment page.
     live: in mode P, the steps up to the decision; None in mode S.
     refunds: those of a collection, oldest first.
@@ -106,10 +103,7 @@ def request_timeline(entry: Record, settings: TimelineSettings) -> Timeline:
 
 
 def message_timeline(
-    message: Record,
-    postings: Sequence[Record],
-    settings: TimelineSettings,
-    live: Sequence[Step] = (),
+    message: Record, postings: Sequence[Record], settings: TimelineSettings, live: Sequence[Step]
 ) -> Timeline:
     """The timeline of an SMS. postings: what it cost, oldest first.
 
@@ -278,7 +272,7 @@ def _posting_step(posting: Record) -> Step:
     if posting["account"] is None:
         words = f"{amount} from {posting['debit']} to {posting['credit']}"
     elif kind in {TransferKind.PENDING, TransferKind.VOID}:
-        words = f"{amount.lstrip('-')} {_RESERVATION_WORDS[kind]} {account}"
+        words = f"{amount.lstrip('-')} {_PENDING_WORDS[kind]} {account}"
     else:
         words = f"{amount if amount.startswith('-') else f'+{amount}'} on {account}"
     words += f": {MOVEMENTS[Reason(posting['reason'])].words}."
