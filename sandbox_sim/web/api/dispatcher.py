@@ -31,7 +31,8 @@ log = logging.getLogger("sandbox_sim.requests")
 
 # A constant, because Python 3.11 takes half a microsecond to find a member of an enum.
 _PRODUCTION: Final = ServiceMode.PRODUCTION
-# How a path outside of the interface is counted: clients can send any number of them.
+# The label of all paths outside of the interface in the metrics: clients can send any number of
+# different ones.
 _OTHER_PATH: Final = "other"
 _FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 # How similar a suggested path must be, from 0 to 1. To compare longer paths would take long.

@@ -53,9 +53,9 @@ def _check_url(address: str) -> str:
     return address
 
 
-# Nearly every address fits the pattern, which is matched in Rust; the others are parsed. The two
-# choices have no name, so that errors of both have the field's own place with "" behind it; the
-# error of the second one comes last and says what is wrong.
+# Nearly every address matches the pattern, in Rust; the others are parsed. The name of both choices
+# is "", so the location of an error is the field and then "". The error of the second choice comes
+# last and says what is wrong.
 _URL_SCHEMA = core_schema.union_schema(
     [
         (core_schema.str_schema(pattern=PLAIN, max_length=MAX_CHARACTERS), ""),
@@ -67,7 +67,7 @@ _URL_SCHEMA = core_schema.union_schema(
     mode="left_to_right",
 )
 
-# The document promises the pattern only. The description says what else the server takes.
+# The pattern of the document is stricter than the server: the description says what else is valid.
 _URL_JSON_SCHEMA = {
     "type": "string",
     "maxLength": MAX_CHARACTERS,
@@ -153,7 +153,7 @@ MobileNetwork = Literal[MOBILE_NETWORKS]  # type: ignore[valid-type]
 StatusName = Literal[tuple(STATUS_NAMES)]  # type: ignore[valid-type]
 
 
-# Of amounts that come again and again, one is kept.
+# Equal amounts share one Decimal.
 @lru_cache(maxsize=1024)
 def _exact_amount(amount: float) -> Decimal:
     return Decimal(repr(amount))

@@ -1,4 +1,4 @@
-"""Describes what is wrong with an invalid body, and suggests the fields that were meant.
+"""Describes what is wrong with an invalid body, and suggests the right names of fields.
 
 Source: D5, D36, D43.
 """

@@ -45,7 +45,7 @@ _job_view = viewer(JobView)
 
 
 class AdvancedClock(ClockView):
-    """Gateway time after a step, and the jobs that ran on the way, in order."""
+    """Gateway time after a step, and the jobs that ran during it, in order."""
 
     ran: Annotated[list[JobView], "oldest first"]
 

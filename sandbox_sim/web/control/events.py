@@ -62,7 +62,7 @@ _HEADERS: Final = {
 
 
 async def open_stream(request: web.Request) -> web.StreamResponse:
-    """Send the head of a stream. Raises `ConnectionError` if the reader has gone."""
+    """Send the head of a stream. Raises `ConnectionError` if the reader has disconnected."""
     answer = web.StreamResponse(headers=_HEADERS)
     await answer.prepare(request)
     await answer.write(_RETRY)
@@ -245,7 +245,7 @@ class ListenRoutes(RouteGroup):
         return answer
 
     async def _forward(self, listener: CallbackListener, answer: web.StreamResponse) -> None:
-        with suppress(ConnectionError):  # the listener has gone
+        with suppress(ConnectionError):  # the listener has disconnected
             while not self.listeners.closed:
                 callback = await listener.next(KEEP_ALIVE_S)
                 frame = callback and _frame("callback", json.dumps(callback._asdict()))

@@ -79,7 +79,7 @@ class HealthView(TypedDict):
 
 
 class CheckedNetworkView(NetworkView):
-    """A network, and what it answered when it was asked for its health."""
+    """A network, and the result of a check of its health."""
 
     health: HealthView
 
@@ -205,13 +205,13 @@ class NetworkRoutes(RouteGroup):
     @route("GET /_sandbox/networks", "list the networks of production",
            answer=_list_of(NetworkView))  # fmt: skip
     async def list(self, _request: web.Request) -> Reply:
-        """List the networks of production, without asking them anything."""
+        """List the networks of production, without a request to them."""
         return {"networks": [network_view(each) for each in await self.overview.states()]}
 
     @route("POST /_sandbox/networks/check", "check whether each network can be reached",
            answer=_list_of(CheckedNetworkView))  # fmt: skip
     async def check(self, _request: web.Request) -> Reply:
-        """Ask each network whether it can be reached; at most, it is asked for a token."""
+        """Check whether each network can be reached; a check requests at most a token."""
         found = await self.overview.checked()
         checked = [
             {**network_view(state), "health": {"ok": health.ok, "detail": health.detail}}

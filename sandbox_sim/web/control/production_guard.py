@@ -1,6 +1,6 @@
 """Refuses requests to the control API while production is on. Source: D39.
 
-The clock decides when networks are asked, and settings apply to all clients, so neither can be
+The clock decides when networks are queried, and settings apply to all clients, so neither can be
 changed. A sample callback of the doctor says that a payment was made, so none is sent. Overrides,
 faults, reset, seed, snapshots and the deletion of requests never change records of mode P. If they
 name a service that only clients of mode P may use, they get HTTP 409. So does an override or fault

@@ -84,7 +84,7 @@ class SnapshotBody(Input):
 
 
 class WasReset(TypedDict):
-    """What was reset, and what is kept."""
+    """The service that was reset, and the records that are kept."""
 
     service_id: Annotated[int | None, "the service; null for all"]
     kept: Annotated[list[str], "what is kept: snapshots, and in production records of mode P"]

@@ -144,7 +144,7 @@ def _is_paid(page: Page) -> bool:
 
 
 def _ascii_address(address: str) -> str:
-    """The address in ASCII, for a header. An ASCII address is kept exactly: it may be signed."""
+    """The address in ASCII, for a header. An ASCII address does not change: it may be signed."""
     if not address.isascii():
         with suppress(ValueError):  # not a valid host: the browser shows the error
             address = str(URL(address))

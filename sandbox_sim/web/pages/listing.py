@@ -238,7 +238,7 @@ class RowPage(NamedTuple):
 
 
 class _RecordReader:
-    """Records of one kind, newest first, read in chunks. after: the id of the last one taken."""
+    """Reads records of one kind in chunks, newest first. after: the id of the last one taken."""
 
     def __init__(
         self, records: RecordSearch, kind: Kind, match: Mapping[str, object], after: str | None
