@@ -59,10 +59,7 @@ def _check_url(address: str) -> str:
 _URL_SCHEMA = core_schema.union_schema(
     [
         (core_schema.str_schema(pattern=PLAIN, max_length=MAX_CHARACTERS), ""),
-        (
-            core_schema.no_info_after_validator_function(_check_url, core_schema.str_schema()),
-            "",
-        ),
+        (core_schema.no_info_after_validator_function(_check_url, core_schema.str_schema()), ""),
     ],
     mode="left_to_right",
 )
@@ -78,8 +75,7 @@ _URL_JSON_SCHEMA = {
 WebAddress = Annotated[
     str,
     GetPydanticSchema(
-        lambda _source, _handler: _URL_SCHEMA,
-        lambda _schema, _handler: dict(_URL_JSON_SCHEMA),
+        lambda _source, _handler: _URL_SCHEMA, lambda _schema, _handler: dict(_URL_JSON_SCHEMA)
     ),
 ]
 

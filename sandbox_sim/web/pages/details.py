@@ -143,9 +143,7 @@ class Details:
 
     async def _attempts(self, network_id: str, service_id: int) -> Any:
         """The transaction or SMS of mode P with its attempts; None without production."""
-        if self.live is None:
-            return None
-        return await self.live.transaction(network_id, service_id)
+        return None if self.live is None else await self.live.transaction(network_id, service_id)
 
     async def _postings(self, mode: str, service_id: int, subject: str) -> Sequence[Any]:
         # In mode P also the amount in suspense, which is not in a wallet of the service.
