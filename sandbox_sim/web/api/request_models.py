@@ -215,18 +215,18 @@ class PaymentBody(PaymentFields):
 
     def payment(self) -> Payment:
         """The payment in the body; the party is empty if the hosted page asks for the card."""
-        given = vars(self)  # faster than the attributes of a model
+        fields = vars(self)  # faster than the attributes of a model
         return Payment(
             self.operation,
-            given["service_id"],
-            given["transaction_id"],
-            given["reference"],
-            _exact_amount(given["amount"]),
-            given["nw"],
-            given.get("party", ""),
-            given["payment_option"] or given["trans_type"],
-            given["currency_code"] or DEFAULT_CURRENCY,
-            given["callback_url"],
+            fields["service_id"],
+            fields["transaction_id"],
+            fields["reference"],
+            _exact_amount(fields["amount"]),
+            fields["nw"],
+            fields.get("party", ""),
+            fields["payment_option"] or fields["trans_type"],
+            fields["currency_code"] or DEFAULT_CURRENCY,
+            fields["callback_url"],
         )
 
 

@@ -85,10 +85,10 @@ class GatewayAnswer:
         )
         if self.keep_alive != (version >= HttpVersion11):
             head += f"Connection: {'keep-alive' if self.keep_alive else 'close'}\r\n"
-        written = head.encode() + b"\r\n"
+        data = head.encode() + b"\r\n"
         if request.method != hdrs.METH_HEAD:
-            written += body
-        return request.writer.write_eof(written)
+            data += body
+        return request.writer.write_eof(data)
 
     async def write_eof(self) -> None:
         """Do nothing, because `prepare` has written it all."""

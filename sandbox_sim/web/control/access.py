@@ -98,8 +98,8 @@ class Guard:
         scheme, _, token = given.partition(b" ")
         if scheme.lower() == b"bearer" and hmac.compare_digest(token, self._token):
             return None
-        wanted = "Send the header Authorization: Bearer <token>"
-        return challenge(error_response(errors.UNAUTHORIZED, wanted))
+        message = "Send the header Authorization: Bearer <token>"
+        return challenge(error_response(errors.UNAUTHORIZED, message))
 
 
 def challenge(answer: web.Response) -> web.Response:
@@ -160,5 +160,5 @@ def set_cookie(
 
 
 def _redirect_to_login(request: web.Request) -> web.Response:
-    wanted = quote(request.path_qs, safe="")
-    return redirect(f"{prefix_of(request)}{CONTROL_PREFIX}/login?next={wanted}")
+    next_path = quote(request.path_qs, safe="")
+    return redirect(f"{prefix_of(request)}{CONTROL_PREFIX}/login?next={next_path}")

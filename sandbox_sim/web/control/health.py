@@ -142,7 +142,7 @@ class _Registry:
             "network_open_attempts", "Attempts whose outcome is not known yet.", label
         )
         submits = _counter("network_submits", "Submits of this process.", label, "outcome")
-        kept = _gauge("network_notifications_kept", "Notifications in the store.", label, "state")
+        stored = _gauge("network_notifications_kept", "Notifications in the store.", label, "state")
         text = "Unproven notifications that were not stored."
         dropped = _counter("network_notifications_dropped", text, label)
         for state in self.measured.networks:
@@ -154,10 +154,10 @@ class _Registry:
                 attempts.add_metric(name, state.open_attempts)
                 for kind in NotificationState:
                     count = state.kept_notifications.get(kind, 0)
-                    kept.add_metric((*name, kind.value), count)
+                    stored.add_metric((*name, kind.value), count)
             for outcome, count in state.submits.items():
                 submits.add_metric((*name, outcome.value), count)
-        yield from (breaker, faults, attempts, submits, kept, dropped)
+        yield from (breaker, faults, attempts, submits, stored, dropped)
 
 
 def _counter(name: str, documentation: str, *labels: str) -> Any:

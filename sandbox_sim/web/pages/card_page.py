@@ -79,7 +79,7 @@ class CardPageRoutes(RouteGroup):
                 "title": "No choice was made",
                 "sentence": "Choose Pay, Let it fail or Cancel.",
             }
-            return await self._page(request, "card_gone.html", context, status=400)
+            return await self._page(request, "card_message.html", context, status=400)
         card_fields = {name: form.get(name, "") for name in ("card_number", "expiry", "cvc")}
         problem = _form_problem(card_fields) if choice is Choice.PAY else None
         card_page_id = request.match_info["id"]
@@ -100,7 +100,7 @@ class CardPageRoutes(RouteGroup):
                 "title": "No such payment",
                 "sentence": "The payment page does not exist, or it has expired after 15 minutes.",
             }
-            return await self._page(request, "card_gone.html", message, status=404)
+            return await self._page(request, "card_message.html", message, status=404)
         transaction, payment = page.transaction, page.transaction.payment
         behaviour = self.behaviour.present
         context: dict[str, object] = {

@@ -52,7 +52,7 @@ class Button(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row: what and how much in its first line, state and reason in its second.
+    """A row: title and detail (the amount) in its first line, badges and note in its second.
 
     key: identifies the record in the address of its timeline.
     buttons: a row with buttons can also be settled.
@@ -60,8 +60,8 @@ class Row(NamedTuple):
 
     key: str
     at: str
-    what: str
-    sum: str
+    title: str
+    detail: str
     badges: tuple[Badge, ...]
     note: str
     buttons: tuple[Button, ...] = ()
