@@ -241,8 +241,8 @@ class OverrideBody(UserRuleBody):
 
     def contradiction(self) -> str | None:
         """How the fields contradict each other or the operation, in a sentence, or None."""
-        asked = contradiction(self._override(), self.match.operation)
-        return asked or super().contradiction()
+        problem = contradiction(self._override(), self.match.operation)
+        return problem or super().contradiction()
 
     def effect(self) -> dict[str, Any]:
         """The effect, as `records.overrides` reads it."""
