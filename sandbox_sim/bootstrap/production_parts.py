@@ -42,7 +42,7 @@ from sandbox_sim.values.clients import Client, is_only_live
 from sandbox_sim.web.api.live_operations import LiveOperations
 from sandbox_sim.web.api.operations import PathHandler
 from sandbox_sim.web.control.networks import NotificationHandler
-from sandbox_sim.web.control.production_guard import guarded
+from sandbox_sim.web.control.production_guard import guard_routes
 from sandbox_sim.web.routes import Route
 
 log = logging.getLogger("sandbox_sim.networks")
@@ -140,7 +140,7 @@ class Production:
         self, routes: Sequence[Route], clients: Iterable[Client], records: RecordSearch
     ) -> list[Route]:
         """The routes; those that could falsify money refuse records and services of mode P."""
-        return guarded(routes, partial(is_only_live, tuple(clients)), records)
+        return guard_routes(routes, partial(is_only_live, tuple(clients)), records)
 
 
 def networks_of(settings: Settings, clock: Clock, ids: Ids) -> Networks:

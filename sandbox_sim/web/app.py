@@ -1,8 +1,9 @@
 """The aiohttp application of the gateway, and the keys of its parts.
 
-`server.GatewayRunner` serves it: paths that begin with one of `OURS` go to the control API, all
-others to the dispatcher. The dispatcher is imported and made when the first client connects, the
-control API and the pages when a request asks for one of them, so that a server starts without them.
+`server.GatewayRunner` serves it: paths that begin with one of `CONTROL_PATHS` go to the control
+API, all others to the dispatcher. The dispatcher is imported and made when the first client
+connects, the control API and the pages when a request asks for one of them, so that a server starts
+without them.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 DISPATCHER: "web.AppKey[Callable[[], Dispatcher]]" = web.AppKey("DISPATCHER")
 # The beginnings of the paths of the control API, with and without the base path.
-OURS = web.AppKey("OURS", tuple[str, ...])
+CONTROL_PATHS = web.AppKey("CONTROL_PATHS", tuple[str, ...])
 # The value of `client_max_size`, which aiohttp does not expose.
 MAX_BODY_BYTES = web.AppKey("MAX_BODY_BYTES", int)
 # Whether plain requests go past aiohttp's protocol.
@@ -62,6 +63,6 @@ def make_app(
     app[DRAIN] = drain
     app[MAX_BODY_BYTES] = max_body_bytes
     app[FAST_PATH] = fast_path
-    ours = [CONTROL_PREFIX, NETWORKS_PREFIX] if has_networks else [CONTROL_PREFIX]
-    app[OURS] = tuple(f"{prefix}{begin}/" for prefix in prefixes for begin in ours)
+    roots = [CONTROL_PREFIX, NETWORKS_PREFIX] if has_networks else [CONTROL_PREFIX]
+    app[CONTROL_PATHS] = tuple(f"{prefix}{root}/" for prefix in prefixes for root in roots)
     return app

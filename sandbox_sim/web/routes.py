@@ -39,7 +39,7 @@ class Access(Enum):
     PAGE = "a person in a browser, logged in if a control token is set"
     HANDSET = "like `CONTROL` or `PAGE`, and phones that scanned the code of a handset page"
     OPEN = "anyone"
-    OWN_PAGE = "anyone, except pages of other sites with a method that changes something"
+    SAME_SITE = "anyone, except pages of other sites with a method that changes something"
     DELIVERY = "any program, except pages of other sites"
 
 
@@ -148,7 +148,7 @@ H = TypeVar("H", bound=Callable[..., Awaitable[Any]])
 
 
 def route(
-    place: str,
+    endpoint: str,
     summary: str,
     *,
     answer: Any = None,
@@ -156,32 +156,32 @@ def route(
     optional: bool = False,
     **fields: Any,
 ) -> Callable[[H], H]:
-    """Marks a method of a `RouteGroup` as the handler of a route.
+    """Mark a method of a `RouteGroup` as the handler of a route.
 
     The second parameter of the handler is the query, or the JSON body of a POST or PATCH, and its
     result the JSON of the answer, where the arguments do not say otherwise.
 
-    place: method and path, such as "GET /_sandbox/clock".
+    endpoint: method and path, such as "GET /_sandbox/clock".
     answer, status: model and status of the answer. optional: an empty body counts as `{}`.
     fields: further fields of the `Route`, such as `errors`.
     """
-    method, path = place.split(" ")
+    method, path = endpoint.split(" ")
 
     def mark(handler: H) -> H:
-        _, *asked, result = handler.__annotations__.values()
-        read: dict[str, Any] = {"method": method, "path": path, "summary": summary}
-        read["answers"] = (Answer(answer or result, status),)
-        for model in asked:
+        _, *input_models, result = handler.__annotations__.values()
+        derived: dict[str, Any] = {"method": method, "path": path, "summary": summary}
+        derived["answers"] = (Answer(answer or result, status),)
+        for model in input_models:
             has_body = method in {"POST", "PATCH"}
-            read |= {"body": Body(model, optional)} if has_body else {"query": Query(model)}
-        vars(handler).setdefault("marks", []).insert(0, {**read, **fields})
+            derived |= {"body": Body(model, optional)} if has_body else {"query": Query(model)}
+        vars(handler).setdefault("marks", []).insert(0, {**derived, **fields})
         return handler
 
     return mark
 
 
 class RouteGroup:
-    """The routes of one resource: those of its methods that `route` marks, in their order.
+    """The routes of one resource: one for each mark of a method by `route`, in their order.
 
     group, access, errors: of each route that does not have its own.
     """
@@ -192,16 +192,14 @@ class RouteGroup:
     _marked: ClassVar[Sequence[tuple[str, Mapping[str, Any]]]]
 
     def __init_subclass__(cls) -> None:
-        methods = vars(cls).items()
-        cls._marked = [(name, each) for name, of in methods for each in getattr(of, "marks", ())]
+        items = vars(cls).items()
+        cls._marked = [(name, each) for name, item in items for each in getattr(item, "marks", ())]
 
     def routes(self) -> list[Route]:
         """The routes of this group."""
-        made = partial(Route, group=self.group, access=self.access, errors=self.errors)
-        return [
-            made(**self._bound(marks), handler=getattr(self, name)) for name, marks in self._marked
-        ]
-
-    def _bound(self, marks: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The fields of a route, its page as a method of this group."""
-        return marks if "page" not in marks else {**marks, "page": marks["page"].__get__(self)}
+        make_route = partial(Route, group=self.group, access=self.access, errors=self.errors)
+        routes = []
+        for name, fields in self._marked:
+            page = {"page": fields["page"].__get__(self)} if "page" in fields else {}
+            routes.append(make_route(**{**fields, **page}, handler=getattr(self, name)))
+        return routes

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.web.control.networks import MOST_BODY_BYTES
+from sandbox_sim.web.control.networks import MAX_NOTIFICATION_BYTES
 from tests import postgres
 from tests.conftest import Sandbox, StartSandbox
 from tests.production.client import live
@@ -143,10 +143,10 @@ async def test_a_header_that_is_not_utf_8_counts_as_a_wrong_signature(paying: Pa
 async def test_a_long_body_is_refused_before_it_is_read(paying: Paying, chunked: bool) -> None:
     async def chunks() -> AsyncIterator[bytes]:
         for _ in range(2):
-            yield b" " * MOST_BODY_BYTES
+            yield b" " * MAX_NOTIFICATION_BYTES
 
     url = f"{paying.sandbox.url}/_networks/mtn/"
-    body = chunks() if chunked else b" " * (MOST_BODY_BYTES + 1)
+    body = chunks() if chunked else b" " * (MAX_NOTIFICATION_BYTES + 1)
     async with paying.sandbox.session.post(url, data=body) as answer:
         assert answer.status == 413
         assert "at most 65,536 bytes" in await answer.text()

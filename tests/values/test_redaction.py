@@ -294,8 +294,8 @@ PACKAGE = Path(sandbox_sim.__file__).parent
 # Caches of functions that do not get a text of a user: numbers, settings, our statements, our
 # paths, and the accounts that services and networks have in the ledger.
 NOT_OF_USER_TEXTS = {
-    "_first_lines",
-    "_exactly",
+    "_status_lines",
+    "_exact_amount",
     "_add_if_unused",
     "with_numbered_parameters",
     "_short_body",

@@ -39,7 +39,7 @@ from sandbox_sim.values.response_codes import Code, Reply
 # They change nothing, so a link or an image on another site may send them.
 SAFE_METHODS: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS})
 
-_MOST_ACCEPTED: Final = 64
+_MAX_ACCEPTED: Final = 64
 
 
 class AllowedHosts:
@@ -55,17 +55,17 @@ class AllowedHosts:
         # Clients send the same few names with every request, and parsing one takes 10 us.
         self._accepted: set[str] = set()
 
-    def problem_of_gateway(self, headers: Mapping[str, str]) -> str | None:
+    def gateway_problem(self, headers: Mapping[str, str]) -> str | None:
         """Why a request to a path of the interface is refused.
 
         `Host` is checked only if the server listens on loopback: otherwise containers and load
         balancers use many names, and a client needs its keys. Browsers send `Origin` with a POST.
         """
         if self._on_loopback and (given := headers.get(hdrs.HOST, "")) not in self._accepted:
-            problem = self._why_not_ours(given)
+            problem = self._host_problem(given)
             if problem is not None:
                 return problem
-            if len(self._accepted) < _MOST_ACCEPTED:
+            if len(self._accepted) < _MAX_ACCEPTED:
                 self._accepted.add(given)
         if hdrs.ORIGIN in headers:
             return self.problem_of_page(headers, hdrs.METH_POST)
@@ -77,12 +77,12 @@ class AllowedHosts:
         local_address: the address that the connection was made to; it is a valid name too.
         """
         given = headers.get(hdrs.HOST, "")
-        problem = self._why_not_ours(given)
+        problem = self._host_problem(given)
         if problem is None or local_address is None:
             return problem
         host = parse_host_header(given)
-        is_ours = host is not None and host.name == normalized_host(local_address)
-        return None if is_ours else problem
+        is_local = host is not None and host.name == normalized_host(local_address)
+        return None if is_local else problem
 
     def problem_of_page(
         self, headers: Mapping[str, str], method: str, safe_methods: Container[str] = SAFE_METHODS
@@ -93,8 +93,8 @@ class AllowedHosts:
         """
         given = headers.get(hdrs.ORIGIN)
         if given is None:
-            crosses = headers.get("Sec-Fetch-Site", "").lower() == "cross-site"
-            if not crosses or method in safe_methods:
+            is_cross_site = headers.get("Sec-Fetch-Site", "").lower() == "cross-site"
+            if not is_cross_site or method in safe_methods:
                 return None
             why = "A page of another site may not use this server"
             return f"{why}; the setting allowed_hosts lists more"
@@ -106,7 +106,7 @@ class AllowedHosts:
         hint = f"if it may, add {origin} to the setting allowed_hosts"
         return f"A page of {origin} may not use this server; {hint}"
 
-    def _why_not_ours(self, header: str) -> str | None:
+    def _host_problem(self, header: str) -> str | None:
         host = parse_host_header(header)
         if host is None:
             return "The header Host must be present and name the host of the request"
@@ -156,10 +156,10 @@ class Authentication:
                 return Reply(Code.TOO_MANY_REQUESTS, "D10", why, headers={"Retry-After": seconds})
         return client
 
-    def knows(self, headers: Mapping[str, str]) -> bool:
-        """Whether a request has credentials and a User-Agent; changes nothing, unlike `admit`."""
-        known = self.mode_of(headers) is not None
-        return known and bool(headers.get(hdrs.USER_AGENT, "").strip())
+    def accepts(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request has valid credentials and a User-Agent; does not count it."""
+        is_client = self.mode_of(headers) is not None
+        return is_client and bool(headers.get(hdrs.USER_AGENT, "").strip())
 
     def mode_of(self, headers: Mapping[str, str]) -> ServiceMode | None:
         """The mode of the credentials of a request; None if they are unknown."""

@@ -23,20 +23,21 @@ from sandbox_sim.values.response_codes import Code, Reply
 from sandbox_sim.web.api.authentication import AllowedHosts, Authentication, service_refusal
 from sandbox_sim.web.api.fault_injection import FaultInjection, match_facts_of
 from sandbox_sim.web.api.operations import BadRequest, Call, Path, Refused
-from sandbox_sim.web.api.responses import GatewayAnswer, StoreFailures, explain, render
+from sandbox_sim.web.api.responses import GatewayAnswer, StoreFailures, log_answer, render
 from sandbox_sim.web.routes import JSON
 from sandbox_sim.web.transport.requests import IncomingRequest, PublicAddress, ReadBody
 
 log = logging.getLogger("sandbox_sim.requests")
 
 # A constant, because Python 3.11 takes half a microsecond to find a member of an enum.
-_LIVE: Final = ServiceMode.PRODUCTION
-# How a path outside of the interface is counted: clients can send any number of them.
+_PRODUCTION: Final = ServiceMode.PRODUCTION
+# The label of all paths outside of the interface in the metrics: clients can send any number of
+# different ones.
 _OTHER_PATH: Final = "other"
-_FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
-# How much of two paths must be the same; longer ones are not compared, because that takes long.
-_ENOUGH: Final = 0.6
-_LONGEST: Final = 200
+_FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
+# How similar a suggested path must be, from 0 to 1. To compare longer paths would take long.
+_MIN_SIMILARITY: Final = 0.6
+_MAX_PATH_CHARACTERS: Final = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,29 +75,29 @@ class Dispatcher:
         # Without a body, only a path or a method outside of the interface has to be masked.
         is_plain = path is not None and request.method == hdrs.METH_POST
         try:
-            admitted = self._refused_site(request) or self.authentication.admit(request.headers)
+            admitted = self._site_refusal(request) or self.authentication.admit(request.headers)
             if isinstance(admitted, Reply):
                 reply, mode = admitted, self.authentication.mode_of(request.headers)
             else:
                 mode = admitted.mode
-                path = self._of_interface(path, request)
+                path = self._known_path(path, request)
                 raw, received_at = body, at
                 if not isinstance(raw, bytes):
                     raw, received_at = await read_body(request, raw), self.clock.now()
                 is_plain = needs_no_masking(raw)
                 address = partial(self.public_address, request)
                 call = Call(admitted, raw, received_at, address, path.operation)
-                if self.faults.loaded and mode is not _LIVE:
+                if self.faults.loaded and mode is not _PRODUCTION:
                     fault = await self._choose_fault(call)
                 if fault is None or fault.processed:
-                    reply = await (path.live_handler if mode is _LIVE else path.handler)(call)
-                    reply = reply.with_warnings(call.warnings + _form_type(request.headers))
+                    reply = await (path.live_handler if mode is _PRODUCTION else path.handler)(call)
+                    reply = reply.with_warnings(call.warnings + _form_type_warning(request.headers))
                 else:
                     reply = fault.refusal()
         except ConnectionError:
             raise
         except Exception as error:
-            reply = _failure(request, path, call, error, self.store_failures)
+            reply = _error_reply(request, path, call, error, self.store_failures)
         reply = reply if fault is None else fault.apply_to(reply)
         reply = reply if is_plain else reply.redacted()
         request_id = self.ids.request_id()
@@ -105,7 +106,7 @@ class Dispatcher:
             if fault is not None:
                 answer = await self.fault_injection.apply(answer, fault)
             duration = self.clock.monotonic() - began
-            entry = _entry(request_id, at, request, call, reply, answer, duration, mode)
+            entry = _journal_entry(request_id, at, request, call, reply, answer, duration, mode)
             entry = entry if is_plain else redacted(entry, b"" if call is None else call.raw)
             self.journal.note(entry)
             await answer.prepare(request)
@@ -113,41 +114,41 @@ class Dispatcher:
             if reply.awaited_by is not None:
                 self.gate.release(reply.awaited_by)
         self.activity.requests[request.path if path else _OTHER_PATH, entry.code] += 1
-        explain(entry, self.activity)
+        log_answer(entry, self.activity)
         return answer
 
     def admits(self, headers: Mapping[str, str]) -> bool:
-        """Whether a POST with these headers gets as far as its body; changes nothing."""
-        is_ours = self.hosts.problem_of_gateway(headers) is None
-        return is_ours and self.authentication.knows(headers)
+        """Whether the body of a POST with these headers is read; changes nothing."""
+        is_allowed_site = self.hosts.gateway_problem(headers) is None
+        return is_allowed_site and self.authentication.accepts(headers)
 
-    def _refused_site(self, request: IncomingRequest) -> Reply | None:
+    def _site_refusal(self, request: IncomingRequest) -> Reply | None:
         """The reply to a page of another site, or to an unknown `Host` (D42); else None."""
-        problem = self.hosts.problem_of_gateway(request.headers)
+        problem = self.hosts.gateway_problem(request.headers)
         if problem is None:
             return None
         return Reply(Code.FORBIDDEN, "D42", problem, problem).redacted()
 
-    def _of_interface(self, path: Path | None, request: IncomingRequest) -> Path:
+    def _known_path(self, path: Path | None, request: IncomingRequest) -> Path:
         """The path. Raises for a path or a method outside the interface."""
         if path is None:
-            raise Refused(_no_such_path(request.path, self.paths))
+            raise Refused(_unknown_path(request.path, self.paths))
         if request.method != hdrs.METH_POST:
             raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
         return path
 
     async def _choose_fault(self, call: Call) -> InjectedFault | None:
         """The fault for a call, if any; one that is not processed is noted for the journal."""
-        asked = match_facts_of(call.raw, call.operation)
-        if asked.service_id is not None and service_refusal(call.client, asked.service_id):
+        facts = match_facts_of(call.raw, call.operation)
+        if facts.service_id is not None and service_refusal(call.client, facts.service_id):
             return None  # the faults of a service are for its own clients only
-        fault = await self.faults.choose(asked)
+        fault = await self.faults.choose(facts)
         if fault is not None and not fault.processed:
-            call.is_about(asked)
+            call.set_facts(facts)
         return fault
 
 
-def _entry(
+def _journal_entry(
     request_id: str,
     at: datetime,
     request: IncomingRequest,
@@ -183,7 +184,7 @@ def _entry(
     )
 
 
-def _failure(
+def _error_reply(
     request: IncomingRequest,
     path: Path | None,
     call: Call | None,
@@ -196,25 +197,26 @@ def _failure(
     """
     operation = None if path is None else path.operation
     if call is not None:
-        call.is_about(match_facts_of(call.raw, call.operation))
+        call.set_facts(match_facts_of(call.raw, call.operation))
     match error:
         case BadRequest():
-            return _bad(error.why, str(error)).from_operation(operation)
+            return _bad_request(error.why, str(error)).from_operation(operation)
         case Refused(reply=reply):
             return reply.from_operation(operation)
         case HttpProcessingError() | web.RequestPayloadError():
             why = "the body could not be read as its headers describe it"
-            return _bad(why, why).from_operation(operation)
+            return _bad_request(why, why).from_operation(operation)
         case web.HTTPMethodNotAllowed():
             why = f"this path takes POST, not {request.method}"
-            return _bad(why, why, http_status=405)._replace(headers={"Allow": hdrs.METH_POST})
+            reply = _bad_request(why, why, http_status=405)
+            return reply._replace(headers={hdrs.ALLOW: hdrs.METH_POST})
         case web.HTTPUnsupportedMediaType():
-            why = encoded_body(request.headers) or ""
-            return _bad(why, why, "D42", http_status=415)
+            why = encoding_problem(request.headers) or ""
+            return _bad_request(why, why, "D42", http_status=415)
         case web.HTTPRequestEntityTooLarge():
-            most = request.client_max_size
-            why = f"the body is larger than the setting max_body_bytes allows: {most} bytes"
-            return _bad(why, why, http_status=413)
+            limit = request.client_max_size
+            why = f"the body is larger than the setting max_body_bytes allows: {limit} bytes"
+            return _bad_request(why, why, http_status=413)
         case StoreError():
             why = f"the state could not be read or saved: {store_failures.reason(error)}"
             return Reply(Code.SERVER_ERROR, "errors", why)
@@ -227,31 +229,31 @@ def _failure(
             )
 
 
-def _bad(why: str, problem: str, rule: str = "D5", http_status: int | None = None) -> Reply:
+def _bad_request(why: str, problem: str, rule: str = "D5", http_status: int | None = None) -> Reply:
     """The reply to a bad request. problem: what is wrong, for the client."""
     return Reply(Code.BAD_REQUEST, rule, why, f"Bad request: {problem}", http_status=http_status)
 
 
-def _no_such_path(path: str, known: Iterable[str]) -> Reply:
+def _unknown_path(path: str, known: Iterable[str]) -> Reply:
     """The reply to an unknown path, with a similar path as a hint (D36)."""
-    near = [] if len(path) > _LONGEST else _near(path, known)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    closest = None if len(path) > _MAX_PATH_CHARACTERS else _closest_path(path, known)
+    hint = f"; did you mean {closest}?" if closest else ""
     message = f"Not found: the interface has no such path{hint}"
     return Reply(Code.NOT_FOUND, "D5", f"there is no path {quoted(path)}{hint}", message)
 
 
-def _near(path: str, known: Iterable[str]) -> list[str]:
-    by_letters = {each.lower(): each for each in known}
+def _closest_path(path: str, known: Iterable[str]) -> str | None:
+    by_lower_case = {each.lower(): each for each in known}
     plain = path.lower().rstrip("/").replace("-", "_").replace("//", "/")
-    if near := [each for letters, each in by_letters.items() if plain.endswith(letters)]:
-        return [max(near, key=len)]
-    return [by_letters[each] for each in difflib.get_close_matches(plain, by_letters, 1, _ENOUGH)]
+    matches = [each for each in by_lower_case if plain.endswith(each)]
+    matches = matches or difflib.get_close_matches(plain, by_lower_case, 1, _MIN_SIMILARITY)
+    return by_lower_case[max(matches, key=len)] if matches else None
 
 
-def _form_type(headers: Mapping[str, str]) -> tuple[str, ...]:
+def _form_type_warning(headers: Mapping[str, str]) -> tuple[str, ...]:
     """A warning if Content-Type says that a JSON body is a form (D36)."""
     given = headers.get(hdrs.CONTENT_TYPE, JSON)
-    if given == JSON or not given.lower().startswith(_FORMS):
+    if given == JSON or not given.lower().startswith(_FORM_TYPES):
         return ()
     name = given.partition(";")[0].strip().lower()
     return (
@@ -259,7 +261,7 @@ def _form_type(headers: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-def encoded_body(headers: Mapping[str, str]) -> str | None:
+def encoding_problem(headers: Mapping[str, str]) -> str | None:
     """Why a body with `Content-Encoding` is refused; None if it is not encoded (D42).
 
     4 MB of gzip can hold 4 GB, so bodies are not unpacked.
@@ -275,14 +277,14 @@ async def read_body(request: IncomingRequest, read: ReadBody) -> bytes:
 
     Raises if it is encoded or too large.
     """
-    if encoded_body(request.headers) is not None:
+    if encoding_problem(request.headers) is not None:
         raise web.HTTPUnsupportedMediaType
     if hdrs.EXPECT in request.headers:
-        await expect(request)
+        await send_continue(request)
     return await read()
 
 
-async def expect(request: IncomingRequest) -> None:
+async def send_continue(request: IncomingRequest) -> None:
     """Answer `Expect: 100-continue`; ignore any other expectation, and all of HTTP/1.0.
 
     Raises `HTTPRequestEntityTooLarge`, so that the client does not send such a body.

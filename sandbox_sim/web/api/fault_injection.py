@@ -66,7 +66,7 @@ def _amount(value: object) -> Decimal | None:
 
 
 # Closing drops unsent data and resets the connection at once.
-_NO_LINGERING: Final = struct.pack("ii", 1, 0)
+_RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
 
 
 class FaultInjection:
@@ -74,45 +74,45 @@ class FaultInjection:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._stopping = asyncio.Event()
+        self._stopped = asyncio.Event()
 
     async def stop(self, _app: web.Application) -> None:
-        """End all delays: the server stops."""
-        self._stopping.set()
+        """End all delays."""
+        self._stopped.set()
 
     async def apply(self, answer: GatewayAnswer, fault: InjectedFault) -> GatewayAnswer:
         """Wait for the latency of the fault, then return what is written in place of the answer."""
         if fault.latency_ms:
-            await self._unless_stopping(self._clock.pause(fault.latency_ms / 1000))
+            await self._until_stopped(self._clock.pause(fault.latency_ms / 1000))
         match fault.answer_fault:
             case AnswerFault.MALFORMED_JSON:
                 answer.body = answer.body[: len(answer.body) // 2]
             case AnswerFault.CONNECTION_RESET:
-                return _Lost(answer, _reset)
+                return _LostAnswer(answer, _reset)
             case AnswerFault.EMPTY_RESPONSE:
-                return _Lost(answer, _nothing)
+                return _LostAnswer(answer, _do_nothing)
             case AnswerFault.TIMEOUT:
-                return _Lost(answer, self._hang)
+                return _LostAnswer(answer, self._hang)
         return answer
 
     async def _hang(self, transport: asyncio.Transport) -> None:
-        await self._unless_stopping(self._silence(transport))
+        await self._until_stopped(self._wait_for_close(transport))
 
-    async def _silence(self, transport: asyncio.Transport) -> None:
+    async def _wait_for_close(self, transport: asyncio.Transport) -> None:
         """Return when the client has closed the connection, or after the longest delay."""
         if getattr(transport.get_protocol(), "half_closed", False):
             return  # the end of the connection could not be noticed
-        woken = asyncio.Event()
-        transport.set_protocol(_Silent(transport.get_protocol(), woken))
+        closed = asyncio.Event()
+        transport.set_protocol(_SilentProtocol(transport.get_protocol(), closed))
         transport.resume_reading()  # else the end of a client that sent too much is not noticed
         until = self._clock.monotonic() + MAX_LATENCY_S
-        while not transport.is_closing() and (left := until - self._clock.monotonic()) > 0:
-            woken.clear()  # the clock sets it too when it is moved
-            await self._clock.wait_at_most(woken, left)
+        while not transport.is_closing() and (remaining := until - self._clock.monotonic()) > 0:
+            closed.clear()  # the clock sets it too when it is moved
+            await self._clock.wait_at_most(closed, remaining)
 
-    async def _unless_stopping(self, waiting: Coroutine[None, None, None]) -> None:
-        """Return when the wait is over, or the server stops."""
-        tasks = [asyncio.create_task(each) for each in (waiting, self._stopping.wait())]
+    async def _until_stopped(self, delay: Coroutine[None, None, None]) -> None:
+        """Return when the delay is over, or the server stops."""
+        tasks = [asyncio.create_task(each) for each in (delay, self._stopped.wait())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -120,21 +120,21 @@ class FaultInjection:
                 task.cancel()
 
 
-class _Lost(GatewayAnswer):
+class _LostAnswer(GatewayAnswer):
     """An answer that is not written; the connection ends instead.
 
     The dispatcher awaits only `prepare`, so the request ends for the gateway before the connection
     does: that happens in `write_eof`, which only aiohttp's protocol awaits.
     """
 
-    __slots__ = ("_lose", "_transport")
+    __slots__ = ("_end_connection", "_transport")
 
     def __init__(
-        self, answer: GatewayAnswer, lose: Callable[[asyncio.Transport], Awaitable[None]]
+        self, answer: GatewayAnswer, end_connection: Callable[[asyncio.Transport], Awaitable[None]]
     ) -> None:
         super().__init__(answer.status, "", answer.body)
         self.keep_alive = False
-        self._lose = lose
+        self._end_connection = end_connection
         self._transport: asyncio.Transport | None = None
 
     async def prepare(self, request: IncomingRequest) -> None:
@@ -142,29 +142,29 @@ class _Lost(GatewayAnswer):
         self._transport = request.transport
 
     async def write_eof(self) -> None:
-        """Lose it; aiohttp closes the connection then."""
+        """End the connection; aiohttp closes it if it is still open."""
         if self._transport is not None:
-            await self._lose(self._transport)
+            await self._end_connection(self._transport)
 
 
-class _Silent(asyncio.Protocol):
-    """Replaces the protocol of a connection; it only notices that the connection is lost."""
+class _SilentProtocol(asyncio.Protocol):
+    """Replaces the protocol of a connection; it only notices that the connection is closed."""
 
-    def __init__(self, former: asyncio.BaseProtocol, lost: asyncio.Event) -> None:
+    def __init__(self, former: asyncio.BaseProtocol, closed: asyncio.Event) -> None:
         self._former = former
-        self._lost = lost
+        self._closed = closed
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._lost.set()
+        self._closed.set()
         self._former.connection_lost(exc)
 
 
 async def _reset(transport: asyncio.Transport) -> None:
     transport.get_extra_info("socket").setsockopt(
-        socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGERING
+        socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE
     )
     transport.abort()
 
 
-async def _nothing(_transport: asyncio.Transport) -> None:
+async def _do_nothing(_transport: asyncio.Transport) -> None:
     pass

@@ -26,7 +26,7 @@ from sandbox_sim.web.api.request_models import CurrencyVal, Identifier, Referenc
 _BANK_ACCOUNT = re.compile(r"[0-9A-Za-z -]{3,34}")
 
 
-def _phone(value: str) -> str:
+def _check_phone(value: str) -> str:
     if msisdn.to_local(value) is None:
         raise PydanticCustomError(
             "phone", "must be a phone number of Ghana, such as 0244000001 or 233244000001"
@@ -34,19 +34,21 @@ def _phone(value: str) -> str:
     return value
 
 
-def _bank_account(value: str) -> str:
+def _check_bank_account(value: str) -> str:
     if _BANK_ACCOUNT.fullmatch(value) is None:
         raise PydanticCustomError("bank_account", "must be the number of a bank account")
     return value
 
 
-def _card_number(value: str) -> str:
+def _check_card_number(value: str) -> str:
     if not value.isascii() or not value.isdigit() or not 12 <= len(value) <= 19:
         raise PydanticCustomError("card_number", "must be a card number of 12 to 19 digits")
     return value
 
 
-Phone = Annotated[Identifier, AfterValidator(_phone)]
+Phone = Annotated[Identifier, AfterValidator(_check_phone)]
+BankAccount = Annotated[Identifier, AfterValidator(_check_bank_account)]
+CardNumber = Annotated[Identifier, AfterValidator(_check_card_number)]
 
 
 def details_of(body: request_models.PaymentBody) -> PaymentDetails:
@@ -86,14 +88,14 @@ class LiveMobilePayout(request_models.MobilePayout):
 class LiveBankPayout(request_models.BankPayout):
     """Payout to a bank account."""
 
-    party: Annotated[Identifier, AfterValidator(_bank_account)] = Field(alias="customer_number")
+    party: BankAccount = Field(alias="customer_number")
     nickname: Reference
 
 
 class LiveCardPayout(request_models.CardPayout):
     """Payout to a card."""
 
-    party: Annotated[Identifier, AfterValidator(_card_number)] = Field(alias="customer_number")
+    party: CardNumber = Field(alias="customer_number")
     nickname: Reference
 
 
@@ -116,8 +118,8 @@ MAKE_LIVE_PAYMENT: TypeAdapter[request_models.PaymentBody] = TypeAdapter(
 )
 
 
-OWN_PATHS: Final[Mapping[str, type[request_models.PaymentBody]]] = {
-    **request_models.OWN_PATHS,
+BODIES_BY_PATH: Final[Mapping[str, type[request_models.PaymentBody]]] = {
+    **request_models.BODIES_BY_PATH,
     LiveAirtime.operation.row.path: LiveAirtime,
 }
 
@@ -126,8 +128,8 @@ OWN_PATHS: Final[Mapping[str, type[request_models.PaymentBody]]] = {
 class LiveOperations(PathHandlers):
     """The handlers for clients of mode P."""
 
-    models = MAKE_LIVE_PAYMENT
-    own_paths = OWN_PATHS
+    make_payment_bodies = MAKE_LIVE_PAYMENT
+    bodies_by_path = BODIES_BY_PATH
 
     sms: LiveSms
 

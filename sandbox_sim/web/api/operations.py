@@ -24,13 +24,14 @@ from sandbox_sim.values.clients import Client
 from sandbox_sim.values.response_codes import CATALOGUE, Code, Reply
 from sandbox_sim.web.api import request_models, responses
 from sandbox_sim.web.api.authentication import service_refusal
-from sandbox_sim.web.api.request_problems import misspelt, problems
+from sandbox_sim.web.api.request_problems import misspelling_warnings, problems
 from sandbox_sim.web.routes import Access, Answer, Body, ErrorCode, Route
 
 if TYPE_CHECKING:  # serve starts faster without what only production needs
     from sandbox_sim.production.live_sms import LiveSms
 
 B = TypeVar("B", bound=request_models.OperationBody)
+PaymentValidator = Callable[[bytes], request_models.PaymentBody]
 
 
 class BadRequest(Exception):
@@ -70,38 +71,24 @@ class Call:
     transaction_id: str | None = None
     warnings: tuple[str, ...] = ()
 
-    def is_about(self, asked: MatchFacts) -> None:
+    def set_facts(self, facts: MatchFacts) -> None:
         """Fill in the facts that were read from the body without validating it."""
-        self.service_id, self.operation, self.transaction_id = asked[:3]
+        self.service_id, self.operation, self.transaction_id = facts[:3]
 
-    def parsed(self, model: type[B]) -> B:
-        """The body as this model, for a service that the client may use."""
+    def parse(self, validate_json: Callable[[bytes], B]) -> B:
+        """The validated body, for a service that the client may use."""
         try:
-            body = model.model_validate_json(self.raw)
+            body = validate_json(self.raw)
         except ValidationError as error:
             raise BadRequest(*problems(error, self.raw)) from None
-        self._of_service(body)
-        return body
-
-    def parsed_payment(
-        self, models: TypeAdapter[request_models.PaymentBody]
-    ) -> request_models.PaymentBody:
-        """The body as one of the operations of `make_payment`."""
-        try:
-            body: request_models.PaymentBody = models.validator.validate_json(self.raw)
-        except ValidationError as error:
-            raise BadRequest(*problems(error, self.raw)) from None
-        self._of_service(body)
-        return body
-
-    def _of_service(self, body: request_models.OperationBody) -> None:
-        # Each attribute is read once: a model looks it up the long way.
+        # Each attribute is read once, because the lookup in a model is slow.
         self.service_id = service_id = body.service_id
         if body.__pydantic_extra__:
-            self.warnings = misspelt(body)
+            self.warnings = misspelling_warnings(body)
         refusal = service_refusal(self.client, service_id)
         if refusal is not None:
             raise Refused(refusal)
+        return body
 
 
 PathHandler = Callable[[Call], Awaitable[Reply]]
@@ -137,11 +124,12 @@ def by_path(
 class PathHandlers(ABC):
     """The handlers of the nine paths; a subclass for each mode.
 
-    models: the bodies of `make_payment`. own_paths: the bodies of payments with their own path.
+    make_payment_bodies: the bodies of `make_payment`.
+    bodies_by_path: the bodies of payments that have a path of their own.
     """
 
-    models: ClassVar[TypeAdapter[request_models.PaymentBody]]
-    own_paths: ClassVar[Mapping[str, type[request_models.PaymentBody]]]
+    make_payment_bodies: ClassVar[TypeAdapter[request_models.PaymentBody]]
+    bodies_by_path: ClassVar[Mapping[str, type[request_models.PaymentBody]]]
 
     payments: Payments
     queries: Queries | LiveQueries
@@ -155,49 +143,54 @@ class PathHandlers(ABC):
     def _send(self, call: Call, request: SmsRequest) -> Awaitable[Reply]:
         """Send SMS."""
 
-    async def _refusal(self, _call: Call, _parties: tuple[str, ...] = ()) -> Reply | None:
+    async def _override_refusal(self, _call: Call, _parties: tuple[str, ...] = ()) -> Reply | None:
         """The rejection that an override sets; None in mode P (D39)."""
         return None
 
     def make_payment(self, call: Call) -> Awaitable[Reply]:
         """Collection, card, deposit and payout."""
-        return self._pay(call, call.parsed_payment(self.models))
+        validate_json: PaymentValidator = self.make_payment_bodies.validator.validate_json
+        return self._pay(call, call.parse(validate_json))
 
     def pay(self, model: type[request_models.PaymentBody], call: Call) -> Awaitable[Reply]:
         """A payment with its own path and this model."""
-        return self._pay(call, call.parsed(model))
+        return self._pay(call, call.parse(model.model_validate_json))
 
     async def get_transaction_status(self, call: Call) -> Reply:
-        body = call.parsed(request_models.TransactionStatusQuery)
+        body = call.parse(request_models.TransactionStatusQuery.model_validate_json)
         call.transaction_id = body.transaction_id
-        return await self._refusal(call) or await self.queries.transaction_status(
+        return await self._override_refusal(call) or await self.queries.transaction_status(
             body.service_id, body.transaction_id
         )
 
     async def get_account_balance(self, call: Call) -> Reply:
-        body = call.parsed(request_models.BalanceQuery)
-        return await self._refusal(call) or await self.queries.account_balance(body.service_id)
+        body = call.parse(request_models.BalanceQuery.model_validate_json)
+        return await self._override_refusal(call) or await self.queries.account_balance(
+            body.service_id
+        )
 
     def sms_send(self, call: Call) -> Awaitable[Reply]:
         """Single SMS."""
-        return self._send(call, call.parsed(request_models.SmsSend).request())
+        body = call.parse(request_models.SmsSend.model_validate_json)
+        return self._send(call, body.request())
 
     def sms_bulk(self, call: Call) -> Awaitable[Reply]:
-        return self._send(call, call.parsed(request_models.SmsBulk).request())
+        body = call.parse(request_models.SmsBulk.model_validate_json)
+        return self._send(call, body.request())
 
     async def sms_history(self, call: Call) -> Reply:
-        query = call.parsed(request_models.SmsHistory).query()
-        return await self._refusal(call) or await self.sms.history(query)
+        query = call.parse(request_models.SmsHistory.model_validate_json).query()
+        return await self._override_refusal(call) or await self.sms.history(query)
 
     async def sms_balance(self, call: Call) -> Reply:
-        body = call.parsed(request_models.SmsBalanceQuery)
-        return await self._refusal(call) or await self.sms.balance(body.service_id)
+        body = call.parse(request_models.SmsBalanceQuery.model_validate_json)
+        return await self._override_refusal(call) or await self.sms.balance(body.service_id)
 
     def by_path(self) -> Mapping[str, PathHandler]:
         """The handler of each path."""
         return {
             Operation.COLLECT.row.path: self.make_payment,
-            **{path: partial(self.pay, model) for path, model in self.own_paths.items()},
+            **{path: partial(self.pay, model) for path, model in self.bodies_by_path.items()},
             Operation.STATUS.row.path: self.get_transaction_status,
             Operation.BALANCE.row.path: self.get_account_balance,
             Operation.SMS.row.path: self.sms_send,
@@ -211,16 +204,16 @@ class PathHandlers(ABC):
 class Operations(PathHandlers):
     """The handlers for clients of mode S, to whose requests overrides apply."""
 
-    models = request_models.MAKE_PAYMENT
-    own_paths = request_models.OWN_PATHS
+    make_payment_bodies = request_models.MAKE_PAYMENT
+    bodies_by_path = request_models.BODIES_BY_PATH
 
     sms: SmsOperations
     overrides: Overrides
     behaviour: BehaviourHolder
 
     def _pay(self, call: Call, body: request_models.PaymentBody) -> Awaitable[Reply]:
-        takes_hosted = self.behaviour.present.sandbox_card_entry
-        if isinstance(body, request_models.HostedCardCollection) and not takes_hosted:
+        allows_hosted_card = self.behaviour.present.sandbox_card_entry
+        if isinstance(body, request_models.HostedCardCollection) and not allows_hosted_card:
             raise BadRequest(
                 "nw must be one of 'VIS', 'MAS' in sandbox, with a test card in customer_number; "
                 "with the setting sandbox_card_entry, 'CRD' makes the hosted page ask for the card"
@@ -230,14 +223,14 @@ class Operations(PathHandlers):
         return self.payments.submit(payment, call.client, call.received_at, call.public_address)
 
     async def _send(self, call: Call, request: SmsRequest) -> Reply:
-        given = request.recipients if isinstance(request.recipients, list) else []
-        parties = tuple(number for number in given if isinstance(number, str))
-        return await self._refusal(call, parties) or await self.sms.send(request)
+        recipients = request.recipients if isinstance(request.recipients, list) else []
+        parties = tuple(number for number in recipients if isinstance(number, str))
+        return await self._override_refusal(call, parties) or await self.sms.send(request)
 
-    async def _refusal(self, call: Call, parties: tuple[str, ...] = ()) -> Reply | None:
+    async def _override_refusal(self, call: Call, parties: tuple[str, ...] = ()) -> Reply | None:
         """The rejection that an override sets; payments check overrides in their own unit."""
-        asked = MatchFacts(call.service_id, call.operation, call.transaction_id, parties)
-        return await self.overrides.refusal(asked)
+        facts = MatchFacts(call.service_id, call.operation, call.transaction_id, parties)
+        return await self.overrides.refusal(facts)
 
     def routes(self) -> Sequence[Route]:
         """The nine routes of the interface; `make_payment` is four of the twelve operations."""
@@ -245,8 +238,8 @@ class Operations(PathHandlers):
         return [_route(path, handlers[path], each) for path, each in OPERATIONS_BY_PATH.items()]
 
 
-# The bodies of success, beside those of a payment.
-_ANSWERS: Final[Mapping[Operation, Any]] = {
+# The bodies of successful answers; those of other payments are `PaymentAccepted`.
+_SUCCESS_BODIES: Final[Mapping[Operation, Any]] = {
     Operation.CARD: responses.CardAccepted,
     Operation.PAYOUT: responses.MobilePayoutAccepted,
     Operation.STATUS: responses.StatusFound,
@@ -267,7 +260,7 @@ def _route(path: str, handler: PathHandler, operations: tuple[Operation, ...]) -
     group = "Payments" if first in PAYMENTS else "Queries"
     answers = dict.fromkeys(
         Answer(
-            _ANSWERS.get(each, responses.PaymentAccepted),
+            _SUCCESS_BODIES.get(each, responses.PaymentAccepted),
             CATALOGUE[each.row.success].http_status,
         )
         for each in operations
@@ -289,7 +282,7 @@ def _route(path: str, handler: PathHandler, operations: tuple[Operation, ...]) -
 def _errors(operations: Iterable[Operation]) -> Iterator[ErrorCode]:
     """The error codes of the operations; rejections of SMS have HTTP 200 (D6)."""
     are_sms = any(each.is_sms for each in operations)
-    own = dict.fromkeys(code for each in operations for code in each.row.rejections)
-    for code in (Code.BAD_REQUEST, *([Code.FORBIDDEN] if are_sms else []), *own):
+    rejections = dict.fromkeys(code for each in operations for code in each.row.rejections)
+    for code in (Code.BAD_REQUEST, *([Code.FORBIDDEN] if are_sms else []), *rejections):
         row = CATALOGUE[code]
         yield ErrorCode(200 if are_sms else row.http_status, code, row.message)

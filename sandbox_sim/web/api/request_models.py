@@ -45,7 +45,7 @@ from sandbox_sim.values.vocabulary import (
 )
 
 
-def _checked(address: str) -> str:
+def _check_url(address: str) -> str:
     try:
         check(address)
     except BadAddress as error:
@@ -53,19 +53,19 @@ def _checked(address: str) -> str:
     return address
 
 
-# Nearly every address fits the pattern, which is matched in Rust; the others are parsed. The two
-# choices have no name, so that errors of both have the field's own place with "" behind it; the
-# error of the second one comes last and says what is wrong.
-_SCHEMA = core_schema.union_schema(
+# Nearly every address matches the pattern, in Rust; the others are parsed. The name of both choices
+# is "", so the location of an error is the field and then "". The error of the second choice comes
+# last and says what is wrong.
+_URL_SCHEMA = core_schema.union_schema(
     [
         (core_schema.str_schema(pattern=PLAIN, max_length=MAX_CHARACTERS), ""),
-        (core_schema.no_info_after_validator_function(_checked, core_schema.str_schema()), ""),
+        (core_schema.no_info_after_validator_function(_check_url, core_schema.str_schema()), ""),
     ],
     mode="left_to_right",
 )
 
-# The document promises the pattern only. The description says what else the server takes.
-_JSON_SCHEMA = {
+# The pattern of the document is stricter than the server: the description says what else is valid.
+_URL_JSON_SCHEMA = {
     "type": "string",
     "maxLength": MAX_CHARACTERS,
     "pattern": PLAIN,
@@ -75,7 +75,7 @@ _JSON_SCHEMA = {
 WebAddress = Annotated[
     str,
     GetPydanticSchema(
-        lambda _source, _handler: _SCHEMA, lambda _schema, _handler: dict(_JSON_SCHEMA)
+        lambda _source, _handler: _URL_SCHEMA, lambda _schema, _handler: dict(_URL_JSON_SCHEMA)
     ),
 ]
 
@@ -89,7 +89,7 @@ DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
 
 
-def _currency_val(value: object) -> str | int | float | None:
+def _read_currency_val(value: object) -> str | int | float | None:
     """Clients in the field send a number too (D5)."""
     if isinstance(value, str) and value.strip():
         if len(value) > MAX_IDENTIFIER:
@@ -102,7 +102,7 @@ def _currency_val(value: object) -> str | int | float | None:
     raise PydanticCustomError("currency_val", "must be a string")
 
 
-def _day(value: object) -> date:
+def _read_day(value: object) -> date:
     if isinstance(value, str) and _DAY.fullmatch(value):
         try:
             return date.fromisoformat(value)
@@ -111,7 +111,7 @@ def _day(value: object) -> date:
     raise PydanticCustomError("day", "must be a date in the form YYYY-MM-DD")
 
 
-def _status(value: object) -> SmsStatus:
+def _read_status(value: object) -> SmsStatus:
     if isinstance(value, str) and value in STATUS_NAMES:
         return STATUS_NAMES[value]
     raise PydanticCustomError("status", f"must be one of {', '.join(STATUS_NAMES)}")
@@ -139,23 +139,23 @@ RequestTime = Annotated[str, StringConstraints(pattern=REQUEST_TIME)]
 
 CurrencyVal = Annotated[
     str | int | float,
-    PlainValidator(_currency_val, json_schema_input_type=Identifier | int | float),
+    PlainValidator(_read_currency_val, json_schema_input_type=Identifier | int | float),
 ]
 
-Day = Annotated[date, PlainValidator(_day, json_schema_input_type=date)]
+Day = Annotated[date, PlainValidator(_read_day, json_schema_input_type=date)]
 
 MobileNetwork = Literal[MOBILE_NETWORKS]  # type: ignore[valid-type]
 
 StatusName = Literal[tuple(STATUS_NAMES)]  # type: ignore[valid-type]
 
 
-# Of amounts that come again and again, one is kept.
+# Equal amounts share one Decimal.
 @lru_cache(maxsize=1024)
-def _exactly(amount: float) -> Decimal:
+def _exact_amount(amount: float) -> Decimal:
     return Decimal(repr(amount))
 
 
-StatusFilter = Annotated[SmsStatus, PlainValidator(_status, json_schema_input_type=StatusName)]
+StatusFilter = Annotated[SmsStatus, PlainValidator(_read_status, json_schema_input_type=StatusName)]
 
 
 class OperationBody(BaseModel):
@@ -167,7 +167,7 @@ class OperationBody(BaseModel):
     service_id: ServiceId
 
 
-def _required(*names: str) -> ConfigDict:
+def _requires(*names: str) -> ConfigDict:
     """The fields that the interface requires, for a model in which some are optional."""
     return ConfigDict(json_schema_extra={"required": list(names)})
 
@@ -215,18 +215,18 @@ class PaymentBody(PaymentFields):
 
     def payment(self) -> Payment:
         """The payment in the body; the party is empty if the hosted page asks for the card."""
-        given = vars(self)  # faster than the attributes of a model
+        fields = vars(self)  # faster than the attributes of a model
         return Payment(
             self.operation,
-            given["service_id"],
-            given["transaction_id"],
-            given["reference"],
-            _exactly(given["amount"]),
-            given["nw"],
-            given.get("party", ""),
-            given["payment_option"] or given["trans_type"],
-            given["currency_code"] or DEFAULT_CURRENCY,
-            given["callback_url"],
+            fields["service_id"],
+            fields["transaction_id"],
+            fields["reference"],
+            _exact_amount(fields["amount"]),
+            fields["nw"],
+            fields.get("party", ""),
+            fields["payment_option"] or fields["trans_type"],
+            fields["currency_code"] or DEFAULT_CURRENCY,
+            fields["callback_url"],
         )
 
 
@@ -351,7 +351,7 @@ class SmsSend(OperationBody):
     customer_number: the recipient, in international form; mode S takes the local form too.
     """
 
-    model_config = _required("service_id", "customer_number", "msg_body", "sender_id")
+    model_config = _requires("service_id", "customer_number", "msg_body", "sender_id")
 
     customer_number: Identifier
     msg_body: MessageBody
@@ -371,7 +371,7 @@ class SmsBulk(OperationBody):
     recipients: the numbers, in local or in international form; each gets the text.
     """
 
-    model_config = _required("service_id", "recipients", "msg_body", "sender_id")
+    model_config = _requires("service_id", "recipients", "msg_body", "sender_id")
 
     recipients: Annotated[Any, WithJsonSchema(_RECIPIENTS)] = None
     msg_body: MessageBody
@@ -433,13 +433,13 @@ MAKE_PAYMENT: TypeAdapter[PaymentBody] = TypeAdapter(
 
 
 # The bodies of payments with a path of their own.
-OWN_PATHS: Final[Mapping[str, type[PaymentBody]]] = {
+BODIES_BY_PATH: Final[Mapping[str, type[PaymentBody]]] = {
     model.operation.row.path: model for model in (Bill, Airtime)
 }
 
 BODIES: Final[Mapping[str, type[OperationBody] | TypeAdapter[PaymentBody]]] = {
     Operation.COLLECT.row.path: MAKE_PAYMENT,
-    **OWN_PATHS,
+    **BODIES_BY_PATH,
     Operation.STATUS.row.path: TransactionStatusQuery,
     Operation.BALANCE.row.path: BalanceQuery,
     Operation.SMS.row.path: SmsSend,

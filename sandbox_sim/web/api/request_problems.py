@@ -1,4 +1,4 @@
-"""Describes what is wrong with an invalid body, and suggests the fields that were meant.
+"""Describes what is wrong with an invalid body, and suggests the right names of fields.
 
 Source: D5, D36, D43.
 """
@@ -25,18 +25,15 @@ from sandbox_sim.web.api.request_models import (
     WithNumber,
 )
 
-# How similar two names must be: if the right one is missing, and if it is present too.
-_ENOUGH: Final = 0.7
-
-_NEARLY_ALL: Final = 0.92
-
+# How similar two names must be, from 0 to 1: if the right one is missing, and if it is present too.
+_MIN_SIMILARITY: Final = 0.7
+_MIN_SIMILARITY_IF_PRESENT: Final = 0.92
 # How many unknown names of a body are compared, and how long they are, so that no body costs much.
-_MOST_NAMES: Final = 5
+_MAX_UNKNOWN_NAMES: Final = 5
+_MAX_NAME_CHARACTERS: Final = 40
 
-_LONGEST: Final = 40
 
-
-def _names(model: type[OperationBody]) -> dict[str, str]:
+def _field_names(model: type[OperationBody]) -> dict[str, str]:
     """The name of each field in a body, by its name in the model."""
     return {name: field.alias or name for name, field in model.model_fields.items()}
 
@@ -47,72 +44,75 @@ _MODELS: Final = [
     if isinstance(each, type) and issubclass(each, OperationBody)
 ]
 
-_OF_ANY_MODEL: Final = frozenset(name for model in _MODELS for name in _names(model).values())
+_ALL_FIELDS: Final = frozenset(name for model in _MODELS for name in _field_names(model).values())
 
 # The name of each field without case and underscores, because clients write `customerNumber` too.
-_BY_LETTERS: Final = {name.replace("_", ""): name for name in sorted(_OF_ANY_MODEL)}
+_FIELDS_BY_PLAIN_NAME: Final = {name.replace("_", ""): name for name in sorted(_ALL_FIELDS)}
 
 
-def unknown(names: Iterable[object]) -> list[str]:
+def _unknown_names(names: Iterable[object]) -> list[str]:
     """The first few names that are not a field of any operation, without long ones."""
     found: list[str] = []
     for name in names:
-        if isinstance(name, str) and len(name) <= _LONGEST and name not in _OF_ANY_MODEL:
+        if isinstance(name, str) and len(name) <= _MAX_NAME_CHARACTERS and name not in _ALL_FIELDS:
             found.append(name)
-            if len(found) == _MOST_NAMES:
+            if len(found) == _MAX_UNKNOWN_NAMES:
                 break
     return found
 
 
-def meant(field: str, names: Iterable[str]) -> str | None:
+def _misspelling_hint(field: str, names: Iterable[str]) -> str | None:
     """A sentence about the unknown name that is most similar to a missing field, or None."""
-    letters = {_letters(name): name for name in names}
-    near = difflib.get_close_matches(field.replace("_", ""), letters, n=1, cutoff=_ENOUGH)
-    return _sentence(letters[near[0]], field) if near else None
+    by_plain_name = {_plain_name(name): name for name in names}
+    plain_field = _plain_name(field)
+    closest = difflib.get_close_matches(plain_field, by_plain_name, n=1, cutoff=_MIN_SIMILARITY)
+    return _suggestion(by_plain_name[closest[0]], field) if closest else None
 
 
-def misspelt(body: OperationBody) -> tuple[str, ...]:
+def misspelling_warnings(body: OperationBody) -> tuple[str, ...]:
     """A sentence for each unknown field of a valid body that is probably a misspelt one."""
-    names = unknown(body.__pydantic_extra__ or ())
+    names = _unknown_names(body.__pydantic_extra__ or ())
     if not names:
         return ()
-    known = _names(type(body))
+    known = _field_names(type(body))
     given = {known[name] for name in body.model_fields_set if name in known}
     found = []
     for name in names:
-        field, likeness = _nearest(name)
-        if field in known.values() and likeness >= (_NEARLY_ALL if field in given else _ENOUGH):
-            found.append(_sentence(name, field))
+        field, similarity = _closest_field(name)
+        required = _MIN_SIMILARITY_IF_PRESENT if field in given else _MIN_SIMILARITY
+        if field in known.values() and similarity >= required:
+            found.append(_suggestion(name, field))
     return tuple(found)
 
 
 @cached_by_text(maxsize=512)
-def _nearest(name: str) -> tuple[str, float]:
+def _closest_field(name: str) -> tuple[str, float]:
     """The field with the most similar name, and the similarity from 0 to 1."""
-    letters = _letters(name)
-    near = difflib.get_close_matches(letters, _BY_LETTERS, n=1, cutoff=_ENOUGH)
-    if not near:
+    plain = _plain_name(name)
+    closest = difflib.get_close_matches(plain, _FIELDS_BY_PLAIN_NAME, n=1, cutoff=_MIN_SIMILARITY)
+    if not closest:
         return "", 0.0
-    return _BY_LETTERS[near[0]], difflib.SequenceMatcher(None, letters, near[0]).ratio()
+    similarity = difflib.SequenceMatcher(None, plain, closest[0]).ratio()
+    return _FIELDS_BY_PLAIN_NAME[closest[0]], similarity
 
 
-def _letters(name: str) -> str:
+def _plain_name(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _sentence(name: str, field: str) -> str:
+def _suggestion(name: str, field: str) -> str:
     return f"{quoted(name)[1:-1]} is unknown: did you mean {field}?"
 
 
 # If the operation could not be determined: the model that finds further problems, by the tags that
 # were recognised. Below CTM and a card option only the card is left.
-_STAND_IN: dict[tuple[int | str, ...], type[PaymentFields]] = {
+_FALLBACK_MODELS: dict[tuple[int | str, ...], type[PaymentFields]] = {
     (): PaymentFields,
     ("CTM",): WithNumber,
     ("MTC",): WithNumber,
 }
 
-_REQUIRED: Final = "is required"
+_IS_REQUIRED: Final = "is required"
 
 _LONG_NUMBER: Final = 10**30
 
@@ -138,23 +138,24 @@ class Problems(NamedTuple):
 def problems(error: ValidationError, raw: bytes) -> Problems:
     """Every field of the body that is wrong and what is wrong with it, in one sentence."""
     details = error.errors(include_url=False, include_input=False)
-    found = dict(map(_problem, details))
+    found = dict(map(_field_problem, details))
     for detail in details:
         if detail["type"].startswith("union_tag"):
-            stand_in = _STAND_IN.get(detail["loc"], TestCardCollection)
-            found = dict(_further_problems(stand_in, raw)) | found
-    body = _parsed(raw)
+            fallback = _FALLBACK_MODELS.get(detail["loc"], TestCardCollection)
+            found = dict(_problems_by_model(fallback, raw)) | found
+    body = _parse(raw)
     if not isinstance(body, dict):
-        return _of_no_object(found, raw, body)
-    names = unknown(body)
-    missing = [field for field, problem in found.items() if problem == _REQUIRED]
-    hints = [hint for field in missing if (hint := meant(field, names))]
+        return _problems_of_no_object(found, raw, body)
+    names = _unknown_names(body)
+    missing = [field for field, problem in found.items() if problem == _IS_REQUIRED]
+    hints = [hint for field in missing if (hint := _misspelling_hint(field, names))]
     texts = [f"{field} {problem}" for field, problem in found.items()]
-    reasons = [text + _value(field, body) for field, text in zip(found, texts, strict=True)]
+    reasons = [text + _refused_value(field, body) for field, text in zip(found, texts, strict=True)]
     return Problems("; ".join([*texts, *hints]), "; ".join([*hints, *reasons]))
 
 
-def _of_no_object(found: Mapping[str, str], raw: bytes, body: object) -> Problems:
+def _problems_of_no_object(found: Mapping[str, str], raw: bytes, body: object) -> Problems:
+    """The problems of a body that is not an object. found: by field, from pydantic."""
     if not raw.strip():
         text = "the body is empty; send a JSON object"
     elif _FORM.match(raw):
@@ -165,7 +166,7 @@ def _of_no_object(found: Mapping[str, str], raw: bytes, body: object) -> Problem
         text = "the body is not in UTF-8; send JSON in UTF-8"
     else:
         text = "; ".join(f"{field} {problem}" for field, problem in found.items())
-    return Problems(text, text + _kind(body))
+    return Problems(text, text + _json_type_note(body))
 
 
 def _is_utf8(raw: bytes) -> bool:
@@ -176,7 +177,7 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-def _kind(body: object) -> str:
+def _json_type_note(body: object) -> str:
     """What the body is in place of an object, in brackets; empty for `_NOT_JSON`."""
     match body:
         case list():
@@ -192,14 +193,14 @@ def _kind(body: object) -> str:
     return f" (it is {kind})"
 
 
-def _parsed(raw: bytes) -> object:
+def _parse(raw: bytes) -> object:
     try:
         return from_json(raw)
     except ValueError:
         return _NOT_JSON
 
 
-def _value(field: str, body: Mapping[str, object]) -> str:
+def _refused_value(field: str, body: Mapping[str, object]) -> str:
     """The value of a wrong field in brackets; empty if the field is missing."""
     if field not in body:
         return ""
@@ -219,25 +220,21 @@ def _value(field: str, body: Mapping[str, object]) -> str:
     return f" (it is {text})"
 
 
-def _further_problems(model: type[PaymentFields], raw: bytes) -> Iterator[tuple[str, str]]:
+def _problems_by_model(model: type[PaymentFields], raw: bytes) -> Iterator[tuple[str, str]]:
     """The problems of a body by the fields of this model."""
     try:
         model.model_validate_json(raw)
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
-            yield _problem(detail)
+            yield _field_problem(detail)
 
 
-_PATTERNS = {
-    REQUEST_TIME: (
-        "must be a date and time such as 2026-01-31 09:30, 2026-01-31 09:30:00 "
-        "or 2026-01-31T09:30:00Z"
-    ),
-}
-
-
-_WORDS = {
-    "missing": _REQUIRED,
+_REQUEST_TIME_FORMS: Final = (
+    "must be a date and time such as 2026-01-31 09:30, 2026-01-31 09:30:00 or 2026-01-31T09:30:00Z"
+)
+# By the type of the error.
+_PROBLEMS: Final = {
+    "missing": _IS_REQUIRED,
     "string_type": "must be a string",
     "float_type": "must be a number, without quotes",
     "greater_than": "must be a number above 0",
@@ -247,16 +244,16 @@ _WORDS = {
 }
 
 
-def _problem(detail: ErrorDetails) -> tuple[str, str]:
+def _field_problem(detail: ErrorDetails) -> tuple[str, str]:
     """One field and what is wrong with it."""
     kind, context = detail["type"], detail.get("ctx", {})
     names = [part for part in detail["loc"] if part and isinstance(part, str)]
     field = names[-1] if names else "the body"
-    if kind in _WORDS:
-        return field, _WORDS[kind]
+    if kind in _PROBLEMS:
+        return field, _PROBLEMS[kind]
     match kind:
         case "union_tag_not_found":
-            return str(context["discriminator"]).strip("'"), _REQUIRED
+            return str(context["discriminator"]).strip("'"), _IS_REQUIRED
         case "union_tag_invalid":
             tags = f"must be one of {context['expected_tags']}"
             return str(context["discriminator"]).strip("'"), tags
@@ -266,9 +263,9 @@ def _problem(detail: ErrorDetails) -> tuple[str, str]:
         case "string_too_long":
             return field, TOO_LONG.format(context["max_length"])
         case "string_pattern_mismatch":
-            return field, _PATTERNS.get(
-                context["pattern"], "must not be blank or contain a NUL character"
-            )
+            if context["pattern"] == REQUEST_TIME:
+                return field, _REQUEST_TIME_FORMS
+            return field, "must not be blank or contain a NUL character"
         case "json_invalid":
             return "the body", f"is not valid JSON: {context['error']}"
         case "model_type" | "model_attributes_type" | "dict_type":

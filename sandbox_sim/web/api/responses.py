@@ -28,7 +28,7 @@ from sandbox_sim.web.transport.requests import IncomingRequest
 log = logging.getLogger("sandbox_sim.requests")
 
 
-_HIDDEN: Final = "the log of the server says why"
+_HIDDEN_REASON: Final = "the log of the server says why"
 
 
 class StoreFailures:
@@ -39,14 +39,14 @@ class StoreFailures:
 
     def __init__(self, clock: Clock, *, shown: bool) -> None:
         self._shown = shown
-        self._logged = LogThrottle(clock)
+        self._log_throttle = LogThrottle(clock)
 
     def reason(self, error: StoreError) -> str:
         """Why the state could not be read or saved, as far as a client may know."""
-        if count := self._logged.due():
+        if count := self._log_throttle.due():
             requests = "1 request" if count == 1 else f"{count} requests"
             log.error("the store failed in %s, the last time because: %s", requests, error)
-        return str(error) if self._shown else _HIDDEN
+        return str(error) if self._shown else _HIDDEN_REASON
 
 
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
@@ -80,26 +80,26 @@ class GatewayAnswer:
         self.keep_alive = self.keep_alive and request.keep_alive and request.content.is_eof()
         version, body = request.version, self.body
         head = (
-            f"{_first_lines(version, self.status)}Content-Length: {len(body)}\r\n"
+            f"{_status_lines(version, self.status)}Content-Length: {len(body)}\r\n"
             f"Date: {rfc822_formatted_time()}\r\n{self._headers}"
         )
         if self.keep_alive != (version >= HttpVersion11):
             head += f"Connection: {'keep-alive' if self.keep_alive else 'close'}\r\n"
-        written = head.encode() + b"\r\n"
+        data = head.encode() + b"\r\n"
         if request.method != hdrs.METH_HEAD:
-            written += body
-        return request.writer.write_eof(written)
+            data += body
+        return request.writer.write_eof(data)
 
     async def write_eof(self) -> None:
         """Do nothing, because `prepare` has written it all."""
 
 
 # The page that explains the rules; each rule has an anchor.
-_RULES: Final = "/_sandbox/rules"
+_RULES_PAGE: Final = "/_sandbox/rules"
 
 
 @lru_cache(maxsize=256)
-def _first_lines(version: HttpVersion, status: int) -> str:
+def _status_lines(version: HttpVersion, status: int) -> str:
     phrase = _PHRASES.get(status, "")
     return (
         f"HTTP/{version.major}.{version.minor} {status} {phrase}\r\n"
@@ -123,7 +123,7 @@ def render(reply: Reply, request_id: str, reject_status: int = 200) -> GatewayAn
     rule = reply.rule
     headers = (
         f"X-Sandbox-Rule: {rule}\r\n"
-        f"X-Sandbox-Why: {header_value(reply.sentence)} ({_RULES}#{rule})\r\n"
+        f"X-Sandbox-Why: {header_value(reply.sentence)} ({_RULES_PAGE}#{rule})\r\n"
         f"X-Sandbox-Request-Id: {request_id}\r\n"
     )
     if reply.headers is not None:
@@ -143,7 +143,7 @@ def _short_body(code: str, message: str) -> bytes:
     return compact({"response_message": message, "response_code": code}).encode()
 
 
-def explain(entry: JournalEntry, activity: ActivityLog) -> None:
+def log_answer(entry: JournalEntry, activity: ActivityLog) -> None:
     """Log one line about a request, its answer and the reason, unless there are too many."""
     succeeded = entry.code in ACCEPTED and not entry.warnings
     level = logging.WARNING if entry.warnings else logging.INFO
@@ -334,7 +334,7 @@ class TransCallback(TypedDict):
     amount: Annotated[str, "the shortest plain decimal"]
 
 
-class _AboutTransaction(TypedDict):
+class _TransactionFields(TypedDict):
     transaction_id: str
     status: Annotated[str, Status]
     status_desc: str
@@ -344,18 +344,18 @@ class _AboutTransaction(TypedDict):
     timestamp: Timestamp
 
 
-class _Notification(_AboutTransaction):
+class _PaymentFields(_TransactionFields):
     amount: float
     customer_number: str
 
 
-class FlatCallback(_Notification):
+class FlatCallback(_PaymentFields):
     """The body of the profile `flat`."""
 
     message: str
 
 
-class EventCallback(_Notification):
+class EventCallback(_PaymentFields):
     """The body of the profile `event`, which the storefront plugin reads."""
 
     event_type: Annotated[
@@ -365,7 +365,7 @@ class EventCallback(_Notification):
     order_id: Annotated[str, "the reference of the payment"]
 
 
-class SupersetCallback(TransCallback, _AboutTransaction):
+class SupersetCallback(TransCallback, _TransactionFields):
     """The body of the profile `superset`: `trans_bare` and `flat` in one."""
 
 

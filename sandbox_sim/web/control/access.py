@@ -31,7 +31,7 @@ class Guard:
 
     def __init__(self, token: str | None, hosts: AllowedHosts) -> None:
         self._token = None if token is None else token.encode()
-        self._cookies = {} if token is None else {SESSION_COOKIE: session_of(token)}
+        self._cookies = {} if token is None else {SESSION_COOKIE: session_cookie_value(token)}
         self._handset_cookies = self._cookies | dict(
             [] if token is None else [handset_cookie(token)]
         )
@@ -45,21 +45,21 @@ class Guard:
         A browser without a session is sent to the login page.
         with_handset_cookie: the cookie of a phone opens a page, too.
         """
-        of_page = self._handset_cookies if with_handset_cookie else self._cookies
+        page_cookies = self._handset_cookies if with_handset_cookie else self._cookies
         checks: dict[Access, Callable[[web.Request], web.Response | None]] = {
             Access.CONTROL: partial(self._refuse_control, cookies=self._cookies),
             Access.HANDSET: partial(self._refuse_control, cookies=self._handset_cookies),
-            Access.PAGE: partial(self._refuse_page, cookies=of_page),
-            Access.OWN_PAGE: self._refuse_other_page,
+            Access.PAGE: partial(self._refuse_page, cookies=page_cookies),
+            Access.SAME_SITE: self._refuse_other_page,
             # A page of another site can also send a GET, by an image or a link.
             Access.DELIVERY: partial(self._refuse_other_page, safe_methods=frozenset()),
         }
-        refusal_of = checks.get(access)
-        if refusal_of is None:
+        check = checks.get(access)
+        if check is None:
             return handler
 
         async def guarded(request: web.Request) -> web.StreamResponse:
-            return refusal_of(request) or await handler(request)
+            return check(request) or await handler(request)
 
         return guarded
 
@@ -71,7 +71,7 @@ class Guard:
     def _refuse_page(self, request: web.Request, cookies: Mapping[str, str]) -> web.Response | None:
         refusal = self._refuse_site(request)
         if refusal is None and self._refuse_token(request, cookies) is not None:
-            return _to_login(request)
+            return _redirect_to_login(request)
         return refusal
 
     def _refuse_site(self, request: web.Request) -> web.Response | None:
@@ -98,8 +98,8 @@ class Guard:
         scheme, _, token = given.partition(b" ")
         if scheme.lower() == b"bearer" and hmac.compare_digest(token, self._token):
             return None
-        wanted = "Send the header Authorization: Bearer <token>"
-        return challenge(error_response(errors.UNAUTHORIZED, wanted))
+        message = "Send the header Authorization: Bearer <token>"
+        return challenge(error_response(errors.UNAUTHORIZED, message))
 
 
 def challenge(answer: web.Response) -> web.Response:
@@ -128,7 +128,7 @@ def _has_cookie(request: web.Request, cookies: Mapping[str, str]) -> bool:
     )
 
 
-def session_of(token: str) -> str:
+def session_cookie_value(token: str) -> str:
     """The value of the session cookie, which proves that its user entered the token."""
     return hmac.new(token.encode(), b"sandbox_sim session", hashlib.sha256).hexdigest()
 
@@ -144,13 +144,13 @@ def prefix_of(request: web.BaseRequest) -> str:
     return request.path.partition(CONTROL_PREFIX)[0]
 
 
-def go_to(location: str) -> web.Response:
+def redirect(location: str) -> web.Response:
     """Redirect the browser to another page, temporarily."""
     headers = {hdrs.LOCATION: location, hdrs.CACHE_CONTROL: "no-store"}
     return web.Response(status=303, headers=headers)
 
 
-def give_cookie(
+def set_cookie(
     answer: web.Response, cookie: tuple[str, str], path: str, *, secured: bool
 ) -> web.Response:
     """Add a cookie that scripts cannot read and pages of other sites do not send."""
@@ -159,6 +159,6 @@ def give_cookie(
     return answer
 
 
-def _to_login(request: web.Request) -> web.Response:
-    wanted = quote(request.path_qs, safe="")
-    return go_to(f"{prefix_of(request)}{CONTROL_PREFIX}/login?next={wanted}")
+def _redirect_to_login(request: web.Request) -> web.Response:
+    next_path = quote(request.path_qs, safe="")
+    return redirect(f"{prefix_of(request)}{CONTROL_PREFIX}/login?next={next_path}")

@@ -24,7 +24,7 @@ from sandbox_sim.ports import StoreError
 from sandbox_sim.production.decisions import CannotAsk, ForceNeeded, IllegalSettlement
 from sandbox_sim.records.listing import UnknownAfter
 from sandbox_sim.values.redaction import redact_text
-from sandbox_sim.web.api.dispatcher import encoded_body, expect
+from sandbox_sim.web.api.dispatcher import encoding_problem, send_continue
 from sandbox_sim.web.api.responses import StoreFailures
 from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.access import Guard
@@ -39,11 +39,11 @@ from sandbox_sim.web.routes import (
     Reply,
     Route,
 )
-from sandbox_sim.web.transport.requests import is_goodbye, wants_page
+from sandbox_sim.web.transport.requests import is_client_disconnect, wants_page
 
 log = logging.getLogger("sandbox_sim.requests")
-# The error for each refusal of the rooms; its text is the message.
-_REFUSALS: Final[Mapping[type[Exception], ErrorCode]] = {
+# The error for each exception of a refusal; the text of the exception is the message.
+_ERRORS: Final[Mapping[type[Exception], ErrorCode]] = {
     BadInput: errors.BAD_REQUEST,
     ChangeRefused: errors.BAD_REQUEST,
     UnknownAfter: errors.NOT_FOUND,
@@ -57,7 +57,7 @@ _REFUSALS: Final[Mapping[type[Exception], ErrorCode]] = {
 }
 
 # The notifications of networks.
-_NOTIFICATIONS: Final = [
+_NOTIFICATION_ROUTES: Final = [
     (method, f"{NETWORKS_PREFIX}/{{name}}/{{tail:.*}}")
     for method in (hdrs.METH_POST, hdrs.METH_PUT)
 ]
@@ -68,84 +68,83 @@ class ControlApi:
     """Answers the requests to the control API, and the notifications of networks.
 
     prefixes: of the paths of the routes.
-    notified: handles the notifications of networks; None without networks.
+    notification_handler: for the notifications of networks; None without networks.
     """
 
     routes: Sequence[Route]
     guard: Guard
     prefixes: Sequence[str]
-    notified: Handler | None
+    notification_handler: Handler | None
     templates: Templates
     store_failures: StoreFailures
 
     def __post_init__(self) -> None:
         paths = [(each.method, each.path) for each in self.routes]
-        if self.notified is not None:
-            paths += _NOTIFICATIONS
-        self.router, places = _router(tuple(paths), tuple(self.prefixes))
+        if self.notification_handler is not None:
+            paths += _NOTIFICATION_ROUTES
+        self.router, router_routes = _router(tuple(paths), tuple(self.prefixes))
         repeated = [route for route in self.routes for _ in self.prefixes]
-        self._routes = dict(zip(places, repeated, strict=False))  # then come the notifications
-        self._handlers: dict[web.AbstractRoute, Handler] = {}  # of the routes that were asked for
+        # Behind those of `repeated` are the routes of notifications.
+        self._routes = dict(zip(router_routes, repeated, strict=False))
+        self._handlers: dict[web.AbstractRoute, Handler] = {}  # of routes that had a request
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer a request to one of its paths."""
-        answer = await _in_shape(request, self._answer, self.store_failures)
-        return await _for_browser(request, answer, self.templates)
+        answer = await _with_error_format(request, self._answer, self.store_failures)
+        return await _as_page_for_browser(request, answer, self.templates)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         match = await self.router.resolve(request)
         if match.http_exception is not None:
             raise match.http_exception
         request._match_info = match  # noqa: SLF001 -- named in aiohttp_internals.py
-        await expect(request)
+        await send_continue(request)
         return await self._handler(match.route)(request)
 
-    def _handler(self, place: web.AbstractRoute) -> Handler:
-        if place not in self._handlers:
-            route = self._routes.get(place)
-            notified = self.notified or _not_called
-            self._handlers[place] = (
-                notified if route is None else _handler_of_route(route, self.guard)
-            )
-        return self._handlers[place]
+    def _handler(self, router_route: web.AbstractRoute) -> Handler:
+        if router_route not in self._handlers:
+            route = self._routes.get(router_route)
+            handler = self.notification_handler if route is None else self._handler_of_route(route)
+            self._handlers[router_route] = handler or _placeholder
+        return self._handlers[router_route]
+
+    def _handler_of_route(self, route: Route) -> Handler:
+        """The handler of a route; a browser gets the page of the route, if it has one."""
+        handler = self.guard.protect(route.access, _plain_handler(route))
+        if route.page is None:
+            return handler
+        is_handset = route.access is Access.HANDSET
+        page = self.guard.protect(Access.PAGE, route.page, with_handset_cookie=is_handset)
+
+        async def page_or_plain(request: web.Request) -> web.StreamResponse:
+            return await (page if wants_page(request) else handler)(request)
+
+        return page_or_plain
 
 
-def _handler_of_route(route: Route, guard: Guard) -> Handler:
-    """The handler of a route; a browser gets the page of the route, if it has one."""
-    handler = _plain_handler(route, guard)
-    if route.page is None:
-        return handler
-    of_handset = route.access is Access.HANDSET
-    page = guard.protect(Access.PAGE, route.page, with_handset_cookie=of_handset)
-
-    async def for_browsers_too(request: web.Request) -> web.StreamResponse:
-        return await (page if wants_page(request) else handler)(request)
-
-    return for_browsers_too
-
-
-def _plain_handler(route: Route, guard: Guard) -> Handler:
-    """The handler that checks access, reads the input and writes the answer."""
+def _plain_handler(route: Route) -> Handler:
+    """The handler that reads the input and writes the answer."""
     handler, status = route.handler, route.answers[0].status
 
     async def plain(request: web.Request) -> web.StreamResponse:
         return _response(await handler(request), status)
 
     async def with_query(request: web.Request) -> web.StreamResponse:
-        return _response(await handler(request, query_of(request, model, beside=beside)), status)
+        query = query_of(request, model, also_allowed=filters)
+        return _response(await handler(request, query), status)
 
     async def with_body(request: web.Request) -> web.StreamResponse:
-        asked = await body_of(request, model, optional=optional)
-        return _response(await handler(request, asked), status)
+        body = await body_of(request, model, optional=optional)
+        return _response(await handler(request, body), status)
 
     model: type[BaseModel]
     if route.query is not None:
-        model, beside = route.query.model, route.query.filters
-        return guard.protect(route.access, with_query)
+        model, filters = route.query.model, route.query.filters
+        return with_query
     if route.body is not None and route.body.media_type == JSON:
         model, optional = route.body.model, route.body.optional
-        return guard.protect(route.access, with_body)
-    return guard.protect(route.access, plain)
+        return with_body
+    return plain
 
 
 def _response(reply: Reply, status: int) -> web.StreamResponse:
@@ -154,7 +153,7 @@ def _response(reply: Reply, status: int) -> web.StreamResponse:
     return web.json_response(reply, status=status)
 
 
-async def _for_browser(
+async def _as_page_for_browser(
     request: web.Request, answer: web.StreamResponse, templates: Templates
 ) -> web.StreamResponse:
     """The answer; a browser gets the message of a JSON error as a page."""
@@ -169,16 +168,16 @@ async def _for_browser(
     return page
 
 
-async def _in_shape(
+async def _with_error_format(
     request: web.Request, answer: Handler, store_failures: StoreFailures
 ) -> web.StreamResponse:
-    """Answer a request; failures get the error format of the control API."""
+    """Answer a request; errors get the format of the control API."""
     try:
-        return _refused_at_once(request) or await answer(request)
+        return _refuse_early(request) or await answer(request)
     except RequestRefused as refused:
         return error_response(refused.error, str(refused))
-    except tuple(_REFUSALS) as refused:
-        return error_response(_REFUSALS[type(refused)], str(refused), getattr(refused, "field", ""))
+    except tuple(_ERRORS) as refused:
+        return error_response(_ERRORS[type(refused)], str(refused), getattr(refused, "field", ""))
     except (HttpProcessingError, web.RequestPayloadError):
         return error_response(errors.BAD_REQUEST, "The body does not match its headers")
     except StoreError as failure:
@@ -186,9 +185,9 @@ async def _in_shape(
     except web.HTTPException as failure:
         if failure.status < 400:
             raise
-        return _refusal(failure, request)
+        return _error_of_http_exception(failure, request)
     except Exception as fault:
-        if is_goodbye(fault, request):
+        if is_client_disconnect(fault, request):
             raise
         log.exception("%s failed", redact_text(f"{request.method} {request.path}"))
         if request.writer.output_size > 0:
@@ -198,15 +197,15 @@ async def _in_shape(
         )
 
 
-def _refused_at_once(request: web.Request) -> web.Response | None:
+def _refuse_early(request: web.Request) -> web.Response | None:
     """The answer to a request with a NUL in its path or an encoded body; else None."""
     if "\x00" in request.path:  # some stores refuse it in a query
-        return _refusal(web.HTTPNotFound(), request)
-    why = encoded_body(request.headers)
+        return _error_of_http_exception(web.HTTPNotFound(), request)
+    why = encoding_problem(request.headers)
     return None if why is None else error_response(errors.ENCODED_BODY, why)
 
 
-def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
+def _error_of_http_exception(failure: web.HTTPException, request: web.Request) -> web.Response:
     """An HTTP error of aiohttp, in the error format of the control API."""
     match failure:
         case web.HTTPNotFound():
@@ -218,10 +217,10 @@ def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
             answer.headers[hdrs.ALLOW] = allowed
             return answer
         case web.HTTPRequestEntityTooLarge():
-            most = request.client_max_size
-            text = f"The body is larger than the setting max_body_bytes allows: {most} bytes"
+            limit = request.client_max_size
+            text = f"The body is larger than the setting max_body_bytes allows: {limit} bytes"
             answer = error_response(errors.BODY_TOO_LARGE, text)
-            answer.force_close()  # the body is not read, and the next request would be taken for it
+            answer.force_close()  # the body is not read: it would be read as the next request
             return answer
     code = failure.reason.lower().replace(" ", "_")
     return error_response(ErrorCode(failure.status, code, ""), failure.reason)
@@ -237,15 +236,15 @@ def _router(
     """
     router = web.UrlDispatcher()
     paths = _router_paths([path for _, path in routes])
-    places = [
-        router.add_route(method, prefix + path, _not_called)
+    router_routes = [
+        router.add_route(method, prefix + path, _placeholder)
         for (method, _), path in zip(routes, paths, strict=True)
         for prefix in prefixes
     ]
-    return router, places
+    return router, router_routes
 
 
-async def _not_called(_request: web.Request) -> web.StreamResponse:
+async def _placeholder(_request: web.Request) -> web.StreamResponse:
     """Stand in for a handler in the router; each gateway calls a handler of its own."""
     raise NotImplementedError
 

@@ -25,7 +25,7 @@ from sandbox_sim.web.control.input import (
     Nothing,
     ServiceBody,
 )
-from sandbox_sim.web.control.records import existing, no_such
+from sandbox_sim.web.control.records import not_found, require_found
 from sandbox_sim.web.routes import ListOf, Reply, RouteGroup, route
 
 
@@ -35,7 +35,7 @@ class ResendBody(Input):
     url: WebAddress | None = Field(None, description=EXPECTED)
 
 
-DOCTOR: Final = "/_sandbox/doctor"
+DOCTOR_PATH: Final = "/_sandbox/doctor"
 
 
 class DoctorBody(Input):
@@ -81,17 +81,17 @@ class CallbackActionRoutes(RouteGroup):
     @route("POST /_sandbox/callbacks/retry", "make the next attempt at every retrying callback now",
            answer=ListOf("callbacks", CallbackView, has_next=False),
            status=202, optional=True)  # fmt: skip
-    async def retry_all(self, _request: web.Request, asked: ServiceBody) -> Reply:
+    async def retry_all(self, _request: web.Request, body: ServiceBody) -> Reply:
         """Make the next attempt at every retrying callback now; answer with these callbacks."""
-        retried = await self.retries.retry_all(asked.service_id)
+        retried = await self.retries.retry_all(body.service_id)
         return {"callbacks": [*map(callbacks.shown, retried)]}
 
     @route("POST /_sandbox/callbacks/{id}/retry", "make the next attempt at a callback now",
            status=202, optional=True, errors=(errors.AMBIGUOUS, errors.NOT_WAITING))  # fmt: skip
-    async def retry(self, request: web.Request, _asked: Nothing) -> CallbackView:
+    async def retry(self, request: web.Request, _body: Nothing) -> CallbackView:
         """Make the next attempt now; HTTP 409 if the callback is not waiting for an attempt."""
         name = request.match_info["id"]
-        retried = existing(await self.retries.retry(name), "callbacks", name)
+        retried = require_found(await self.retries.retry(name), "callbacks", name)
         if not retried.was_waiting:
             text = f"callback {retried.callback.id} is {retried.callback.state}, so no attempt is"
             text += " due: resend sends it once more"
@@ -100,29 +100,29 @@ class CallbackActionRoutes(RouteGroup):
 
     @route("POST /_sandbox/callbacks/{id}/resend", "send a callback once more, now", status=202,
            optional=True, errors=(errors.AMBIGUOUS,))  # fmt: skip
-    async def resend(self, request: web.Request, asked: ResendBody) -> CallbackView:
+    async def resend(self, request: web.Request, body: ResendBody) -> CallbackView:
         """Send a callback once more, now; its attempts show the result."""
         name = request.match_info["id"]
-        found = existing(await self.ids.callback(name), "callbacks", name)
-        resent = await self.manual_actions.resend(str(found["id"]), asked.url)
-        return callbacks.shown(existing(resent, "callbacks", name))
+        found = require_found(await self.ids.callback(name), "callbacks", name)
+        resent = await self.manual_actions.resend(str(found["id"]), body.url)
+        return callbacks.shown(require_found(resent, "callbacks", name))
 
-    @route(f"POST {DOCTOR}", "send a receiver sample callbacks, and say what it does wrong",
+    @route(f"POST {DOCTOR_PATH}", "send a receiver sample callbacks, and say what it does wrong",
            errors=(errors.NOT_FOUND, errors.AMBIGUOUS, errors.PRODUCTION,
                    errors.NO_CREDENTIALS))  # fmt: skip
-    async def examine(self, _request: web.Request, asked: DoctorBody) -> DoctorReport:
+    async def examine(self, _request: web.Request, body: DoctorBody) -> DoctorReport:
         """Examine a receiver; answer when all samples were answered, or the time limit is over."""
-        if (asked.url is None) == (asked.callback is None):
+        if (body.url is None) == (body.callback is None):
             raise BadInput("exactly one of url and callback must be set")
         examination = self.examination()
-        url, service_id = asked.url or "", asked.service_id
-        if asked.callback is not None:
-            found = await self.ids.callback(asked.callback)
-            receiver = found and await examination.address_of(str(found["id"]))
+        url, service_id = body.url or "", body.service_id
+        if body.callback is not None:
+            found = await self.ids.callback(body.callback)
+            receiver = found and await examination.receiver_of(str(found["id"]))
             if not receiver:
-                raise no_such("callbacks", asked.callback)
+                raise not_found("callbacks", body.callback)
             url, service_id = receiver.url, service_id or receiver.service_id
-        examined = await examination.examine(url, service_id, asked.profiles or ())
+        examined = await examination.examine(url, service_id, body.profiles or ())
         if examined is None:
             text = f"no credentials of mode S are for service_id {service_id}"
             raise RequestRefused(errors.NO_CREDENTIALS, text)

@@ -45,7 +45,7 @@ _job_view = viewer(JobView)
 
 
 class AdvancedClock(ClockView):
-    """Gateway time after a step, and the jobs that ran on the way, in order."""
+    """Gateway time after a step, and the jobs that ran during it, in order."""
 
     ran: Annotated[list[JobView], "oldest first"]
 
@@ -60,31 +60,31 @@ class ClockRoutes(RouteGroup):
     group = "Clock"
 
     @route("GET /_sandbox/clock", "show gateway time")
-    async def show(self, _request: web.Request, _asked: Nothing) -> ClockView:
+    async def show(self, _request: web.Request, _query: Nothing) -> ClockView:
         return shown(self.clock)
 
     @route("POST /_sandbox/clock/advance",
            "move gateway time forward; answers after everything that fell due has run")  # fmt: skip
-    async def advance(self, _request: web.Request, asked: Advance) -> AdvancedClock:
+    async def advance(self, _request: web.Request, body: Advance) -> AdvancedClock:
         """Move gateway time; answer when all that fell due is done, including callbacks."""
-        ran = await self.clock_control.advance(timedelta(seconds=asked.seconds))
+        ran = await self.clock_control.advance(timedelta(seconds=body.seconds))
         return {**shown(self.clock), "ran": [*map(_job_view, ran)]}
 
     @route("POST /_sandbox/clock/freeze", "stop gateway time; `advance` still moves it",
            optional=True)  # fmt: skip
-    async def freeze(self, _request: web.Request, _asked: Nothing) -> ClockView:
+    async def freeze(self, _request: web.Request, _body: Nothing) -> ClockView:
         await self.clock_control.freeze()
         return shown(self.clock)
 
     @route("POST /_sandbox/clock/resume", "let gateway time run again, from the time it shows",
            optional=True)  # fmt: skip
-    async def resume(self, _request: web.Request, _asked: Nothing) -> ClockView:
+    async def resume(self, _request: web.Request, _body: Nothing) -> ClockView:
         await self.clock_control.resume()
         return shown(self.clock)
 
     @route("POST /_sandbox/clock/reset",
            "set gateway time back to the machine's time, and let it run",
            optional=True, errors=(RECORDS_WAIT,))  # fmt: skip
-    async def reset(self, _request: web.Request, _asked: Nothing) -> ClockView:
+    async def reset(self, _request: web.Request, _body: Nothing) -> ClockView:
         await self.clock_control.reset()
         return shown(self.clock)

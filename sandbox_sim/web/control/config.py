@@ -12,7 +12,7 @@ from sandbox_sim.records.behaviour import Behaviour, SettingView
 from sandbox_sim.web.control.input import Input, Nothing
 from sandbox_sim.web.routes import CONTROL_PREFIX, RouteGroup, route
 
-CONFIG = f"{CONTROL_PREFIX}/config"
+CONFIG_PATH = f"{CONTROL_PREFIX}/config"
 
 
 class ChangeableSettings(Protocol):
@@ -46,20 +46,20 @@ class ConfigRoutes(RouteGroup):
 
     group = "Config"
 
-    @route(f"GET {CONFIG}", "show the settings that can change while the server runs")
-    async def show(self, _request: web.Request, _asked: Nothing) -> ConfigView:
+    @route(f"GET {CONFIG_PATH}", "show the settings that can change while the server runs")
+    async def show(self, _request: web.Request, _query: Nothing) -> ConfigView:
         """Show the present values and the configured ones."""
         return self._view()
 
-    @route(f"PATCH {CONFIG}", "change settings; if one is wrong, none is changed")
-    async def change(self, _request: web.Request, asked: ConfigChanges) -> ConfigView:
+    @route(f"PATCH {CONFIG_PATH}", "change settings; if one is wrong, none is changed")
+    async def change(self, _request: web.Request, body: ConfigChanges) -> ConfigView:
         """Change these settings; all servers have followed when it answers."""
-        changes = asked.model_extra or {}
+        changes = body.model_extra or {}
         await self.control.change(lambda present: self.settings.changed(present, changes))
         return self._view()
 
-    @route(f"DELETE {CONFIG}", "restore the settings that the server was started with")
-    async def undo(self, _request: web.Request, _asked: Nothing) -> ConfigView:
+    @route(f"DELETE {CONFIG_PATH}", "restore the settings that the server was started with")
+    async def undo(self, _request: web.Request, _query: Nothing) -> ConfigView:
         """Undo every change."""
         await self.control.undo()
         return self._view()

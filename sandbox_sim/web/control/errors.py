@@ -71,12 +71,12 @@ STORE_UNAVAILABLE: Final = ErrorCode(503, "store_unavailable", "the state cannot
 CATALOGUE: Final = tuple(each for each in tuple(vars().values()) if isinstance(each, ErrorCode))
 # It is written to a connection that is closed, so no client reads it.
 DISCONNECTED: Final = ErrorCode(408, "disconnected", "the client closed the connection")
-_OF_ACCESS: Final = {
+_ERRORS_OF_ACCESS: Final = {
     **dict.fromkeys(
         (Access.CONTROL, Access.HANDSET), (UNAUTHORIZED, HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED)
     ),
     Access.PAGE: (HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED),
-    Access.OWN_PAGE: (ORIGIN_NOT_ALLOWED,),
+    Access.SAME_SITE: (ORIGIN_NOT_ALLOWED,),
     Access.DELIVERY: (ORIGIN_NOT_ALLOWED,),
 }
 
@@ -89,18 +89,18 @@ class RequestRefused(Exception):
         self.error = error
 
 
-def of_production(part: T | None, otherwise: str) -> T:
+def require_production(part: T | None, effect: str) -> T:
     """A part of production mode. Raises `RequestRefused` if it is off, with what follows."""
     if part is None:
-        raise RequestRefused(PRODUCTION, f"Production mode is off, so {otherwise}")
+        raise RequestRefused(PRODUCTION, f"Production mode is off, so {effect}")
     return part
 
 
 def errors_of(route: Route) -> tuple[ErrorCode, ...]:
     """Every error of a route of the control API, in the order of their HTTP statuses."""
-    found = {*route.errors, *_OF_ACCESS.get(route.access, ())}
+    found = {*route.errors, *_ERRORS_OF_ACCESS.get(route.access, ())}
     if route.page is not None:
-        found.update(_OF_ACCESS[Access.PAGE])
+        found.update(_ERRORS_OF_ACCESS[Access.PAGE])
     found |= {INTERNAL_ERROR, STORE_UNAVAILABLE}
     if route.parameters:
         found.add(NOT_FOUND)  # a name with NUL is never found

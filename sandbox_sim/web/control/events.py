@@ -47,11 +47,12 @@ CHANGED: Final = b"event: changed\ndata: {}\n\n"
 # Milliseconds after which a reader that was cut off connects again.
 _RETRY: Final = b"retry: 1000\n\n"
 
-# All in seconds of real time. One event comes at most in each pause.
-_PAUSE_S: Final = 0.5
-_LOOK_S: Final = 0.5
-# How often pages look where other servers write to the store, too.
-_SHARED_S: Final = 2.0
+# All in seconds of real time. Two events to a page are at least one pause apart.
+_MIN_PAUSE_S: Final = 0.5
+# How often a stream to a page checks whether the server stops.
+_STOP_POLL_S: Final = 0.5
+# How often pages load themselves again if other servers write to the store, too.
+_SHARED_REFRESH_S: Final = 2.0
 
 _HEADERS: Final = {
     "Content-Type": "text/event-stream",
@@ -61,22 +62,22 @@ _HEADERS: Final = {
 
 
 async def open_stream(request: web.Request) -> web.StreamResponse:
-    """Send the head of a stream. Raises `ConnectionError` if the reader has gone."""
+    """Send the head of a stream. Raises `ConnectionError` if the reader has disconnected."""
     answer = web.StreamResponse(headers=_HEADERS)
     await answer.prepare(request)
     await answer.write(_RETRY)
     return answer
 
 
-def hang_up(request: web.Request) -> None:
-    """Abort the connection of a reader that does not read what was sent."""
+def abort_stalled(request: web.Request) -> None:
+    """Abort the connection of a reader that has not read what was sent."""
     if request.transport is not None and request.transport.get_write_buffer_size():
         request.transport.abort()
 
 
-_InTypes: Final = BeforeValidator(lambda text: frozenset(map(EventType, text.split(","))))
+_ParseTypes: Final = BeforeValidator(lambda text: frozenset(map(EventType, text.split(","))))
 
-_TYPE: Final = f"({'|'.join(EventType)})"
+_TYPE_PATTERN: Final = f"({'|'.join(EventType)})"
 
 
 class EventsQuery(Input):
@@ -89,8 +90,8 @@ class EventsQuery(Input):
     service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
     types: Annotated[
         frozenset[EventType],
-        _InTypes,
-        WithJsonSchema({"type": "string", "pattern": f"^{_TYPE}(,{_TYPE})*$"}),
+        _ParseTypes,
+        WithJsonSchema({"type": "string", "pattern": f"^{_TYPE_PATTERN}(,{_TYPE_PATTERN})*$"}),
     ] = Field(
         frozenset(EventType),
         description=f"a list of {', '.join(EventType)}, separated by commas without spaces",
@@ -112,15 +113,15 @@ class EventRoutes(RouteGroup):
 
     @route("GET /_sandbox/events", "send everything that happens, as Server-Sent Events",
            answers=(EVENT_STREAM,))  # fmt: skip
-    async def events(self, request: web.Request, asked: EventsQuery) -> web.StreamResponse:
+    async def events(self, request: web.Request, query: EventsQuery) -> web.StreamResponse:
         """Send events until the client disconnects or stops reading, or the server stops."""
-        wanted = EventFilter(asked.service_id, asked.types)
-        after = request.headers.get("Last-Event-ID") or asked.after
+        events_filter = EventFilter(query.service_id, query.types)
+        after = request.headers.get("Last-Event-ID") or query.after
 
-        with self.feed.listening(wanted, after, partial(hang_up, request)) as reader:
+        with self.feed.listening(events_filter, after, partial(abort_stalled, request)) as reader:
             answer = await open_stream(request)
             while (events := await reader.take(KEEP_ALIVE_S)) is not None:
-                await answer.write(b"".join(map(_framed, events)) or KEEP_ALIVE)
+                await answer.write(b"".join(map(_event_frame, events)) or KEEP_ALIVE)
                 await self.clock.pause(0)
         return answer
 
@@ -132,26 +133,26 @@ class EventRoutes(RouteGroup):
         unwatch = self.store.watch(changed.set)
         try:
             answer = await open_stream(request)
-            while await self._next(changed):
+            while await self._wait_for_change(changed):
                 await answer.write(CHANGED if changed.is_set() or self.shared else KEEP_ALIVE)
                 changed.clear()
-                await self.clock.pause(_PAUSE_S)
+                await self.clock.pause(_MIN_PAUSE_S)
         finally:
             unwatch()
         return answer
 
-    async def _next(self, changed: asyncio.Event) -> bool:
+    async def _wait_for_change(self, changed: asyncio.Event) -> bool:
         """Wait for a change, or until a keep-alive is due; False if the server stops."""
-        longest_s = _SHARED_S if self.shared else KEEP_ALIVE_S
-        until = self.clock.monotonic() + longest_s
+        timeout_s = _SHARED_REFRESH_S if self.shared else KEEP_ALIVE_S
+        until = self.clock.monotonic() + timeout_s
         while not changed.is_set() and self.clock.monotonic() < until:
             if self.feed.closed:
                 return False
-            await self.clock.wait_at_most(changed, _LOOK_S)
+            await self.clock.wait_at_most(changed, _STOP_POLL_S)
         return not self.feed.closed
 
 
-def _framed(numbered: NumberedEvent) -> bytes:
+def _event_frame(numbered: NumberedEvent) -> bytes:
     event = numbered.event
     return f"id: {numbered.id}\n".encode("ascii") + _frame(event.type, event.data)
 
@@ -160,11 +161,11 @@ def _frame(event: str, data: str) -> bytes:
     return f"event: {event}\ndata: {data}\n\n".encode("ascii")
 
 
-_TEXT: Final = f"a string of at most {KEPT_BODY_BYTES} characters"
-_FAILURES: Final = tuple(each.name.lower() for each in FailureKind)
+_A_TEXT: Final = f"a string of at most {KEPT_BODY_BYTES} characters"
+_FAILURE_NAMES: Final = tuple(each.name.lower() for each in FailureKind)
 
 
-def _address(url: str) -> str:
+def _check_address(url: str) -> str:
     check(url)
     return url
 
@@ -175,7 +176,7 @@ class ListenQuery(Input):
     forward_to: where the listener sends callbacks, which attempts show as `sent_to`.
     """
 
-    forward_to: Annotated[str, AfterValidator(_address)] = Field(
+    forward_to: Annotated[str, AfterValidator(_check_address)] = Field(
         max_length=MAX_CHARACTERS, description="an address such as http://127.0.0.1:5000/callback"
     )
     service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
@@ -194,12 +195,12 @@ class ListenAnswerBody(Input):
     status_code: int | None = Field(
         None, ge=100, le=599, description="an HTTP status, an integer from 100 to 599"
     )
-    response_body: str = Field("", max_length=KEPT_BODY_BYTES, description=_TEXT)
-    problem: str | None = Field(None, max_length=KEPT_BODY_BYTES, description=_TEXT)
+    response_body: str = Field("", max_length=KEPT_BODY_BYTES, description=_A_TEXT)
+    problem: str | None = Field(None, max_length=KEPT_BODY_BYTES, description=_A_TEXT)
     failure: str | None = Field(
         None,
-        pattern=f"^({'|'.join(_FAILURES)})$",
-        description=f"one of {', '.join(_FAILURES)}",
+        pattern=f"^({'|'.join(_FAILURE_NAMES)})$",
+        description=f"one of {', '.join(_FAILURE_NAMES)}",
     )
 
     @property
@@ -231,30 +232,30 @@ class ListenRoutes(RouteGroup):
     @route("GET /_sandbox/listen",
            "receive the callbacks of a service, or of all, as Server-Sent Events",
            answers=(EVENT_STREAM,))  # fmt: skip
-    async def listen(self, request: web.Request, asked: ListenQuery) -> web.StreamResponse:
+    async def listen(self, request: web.Request, query: ListenQuery) -> web.StreamResponse:
         """Send callbacks until the listener disconnects or the server stops."""
         answer = await open_stream(request)
-        listener = self.listeners.add(asked.service_id, redact_text(asked.forward_to))
+        listener = self.listeners.add(query.service_id, redact_text(query.forward_to))
         try:
-            hello = {"listener": listener.name, "shared": self.shared}
-            await answer.write(_frame("listening", json.dumps(hello)))
+            details = {"listener": listener.name, "shared": self.shared}
+            await answer.write(_frame("listening", json.dumps(details)))
             await run_while_connected(request, self._forward(listener, answer))
         finally:
             self.listeners.remove(listener)
         return answer
 
     async def _forward(self, listener: CallbackListener, answer: web.StreamResponse) -> None:
-        with suppress(ConnectionError):  # the listener has gone
+        with suppress(ConnectionError):  # the listener has disconnected
             while not self.listeners.closed:
                 callback = await listener.next(KEEP_ALIVE_S)
-                known = callback and _frame("callback", json.dumps(callback._asdict()))
-                await answer.write(known or KEEP_ALIVE)
+                frame = callback and _frame("callback", json.dumps(callback._asdict()))
+                await answer.write(frame or KEEP_ALIVE)
 
     @route("POST /_sandbox/listen/{listener}/answers",
            "report what the receiver answered to a callback")  # fmt: skip
-    async def answer(self, request: web.Request, asked: ListenAnswerBody) -> ForwardedAnswer:
+    async def answer(self, request: web.Request, body: ListenAnswerBody) -> ForwardedAnswer:
         """Record the answer of a receiver as the answer of the attempt."""
         listener = self.listeners.connected.get(request.match_info["listener"])
         if listener is None:
             raise RequestRefused(NOT_FOUND, "there is no such listener: connect again")
-        return {"recorded": listener.answer(asked.number, asked.response)}
+        return {"recorded": listener.answer(body.number, body.response)}

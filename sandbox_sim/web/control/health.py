@@ -4,6 +4,7 @@ The metrics, in the format of Prometheus, need the package prometheus-client, th
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
 
 from aiohttp import web
@@ -23,8 +24,6 @@ if TYPE_CHECKING:  # serve starts faster without what only production needs
 # An inbox that no path can name, and a body larger than a request may be.
 _PROBE_INBOX: Final = ""
 _PROBE_BODY: Final = "." * 32_768
-_PREFIX: Final = "sandbox_sim"
-_NETWORK: Final = f"{_PREFIX}_network"
 _PLAIN_TEXT: Final = "text/plain"
 _INSTALL: Final = (
     "The package prometheus-client is not installed: install the extra metrics of sandbox-sim"
@@ -50,13 +49,13 @@ class Version(TypedDict):
     version: Annotated[str, "such as 0.1.0"]
 
 
+@dataclass(frozen=True, eq=False)
 class HealthRoutes(RouteGroup):
     """The routes for containers, scripts and Prometheus; only the metrics need the token."""
 
-    def __init__(self, store: Store, clock: Clock, metering: Metering) -> None:
-        self._store = store
-        self._clock = clock
-        self._metering = metering
+    store: Store
+    clock: Clock
+    metering: Metering
 
     group = "Health"
     access = Access.OPEN
@@ -68,14 +67,14 @@ class HealthRoutes(RouteGroup):
 
     @route("GET /_sandbox/readyz", "check that the store accepts writes")
     async def readyz(self, _request: web.Request) -> Ready:
-        """Write to the store and take it back: a store on a full disk can still be read."""
-        probe = InboxMessage("", self._clock.now(), "", (), _PROBE_BODY, "missing")
+        """Write to the store and remove it again: a store on a full disk can still be read."""
+        probe = InboxMessage("", self.clock.now(), "", (), _PROBE_BODY, "missing")
 
-        async def write_and_take_back(unit: Unit) -> None:
+        async def write_and_remove(unit: Unit) -> None:
             await unit.add_inbox_message(_PROBE_INBOX, probe)
             await unit.clear_inbox(_PROBE_INBOX)
 
-        await self._store.run(write_and_take_back)
+        await self.store.run(write_and_remove)
         return {"status": "ready"}
 
     @route("GET /_sandbox/version", "show the version")
@@ -92,94 +91,89 @@ class HealthRoutes(RouteGroup):
             from prometheus_client import exposition  # noqa: PLC0415 -- an extra
         except ImportError:
             raise RequestRefused(NO_METRICS, _INSTALL) from None
-        text = exposition.generate_latest(_Registry(await self._metering.measure()))
+        text = exposition.generate_latest(_Registry(await self.metering.measure()))
         headers = {"Content-Type": exposition.CONTENT_TYPE_LATEST}
         return web.Response(body=text, headers=headers)
 
 
+@dataclass
 class _Registry:
-    """The metrics of these measurements, as prometheus-client asks for them."""
+    """The metrics of these measurements, as prometheus-client collects them."""
 
-    def __init__(self, measured: Measurements) -> None:
-        self._measured = measured
+    measured: Measurements
 
     def collect(self) -> "Iterable[Metric]":
-        yield from self._of_the_gateway()
-        yield from self._of_the_store()
-        yield from self._of_networks()
+        yield from self._gateway_metrics()
+        yield from self._store_metrics()
+        yield from self._network_metrics()
 
-    def _of_the_gateway(self) -> "Iterator[Metric]":
-        measured = self._measured
-        requests = _counter(f"{_PREFIX}_requests", "Requests answered.", "path", "code")
+    def _gateway_metrics(self) -> "Iterator[Metric]":
+        measured = self.measured
+        requests = _counter("requests", "Requests answered.", "path", "code")
         for labels, count in sorted(measured.requests.items()):
             requests.add_metric(labels, count)
         yield requests
-        attempts = _counter(f"{_PREFIX}_callback_attempts", "Attempts at callbacks.", "state")
+        attempts = _counter("callback_attempts", "Attempts at callbacks.", "state")
         for state, count in sorted(measured.callback_attempts.items()):
             attempts.add_metric((state.value,), count)
         yield attempts
-        yield _figure(
-            "callbacks_waiting",
-            "Callbacks that wait for their attempt.",
-            measured.callbacks_waiting,
-        )
+        waiting = measured.callbacks_waiting
+        yield _value_gauge("callbacks_waiting", "Callbacks that wait for their attempt.", waiting)
 
-    def _of_the_store(self) -> "Iterator[Metric]":
-        store = self._measured.store
-        yield _figure("store_up", "1 if the store can be read, else 0.", float(store is not None))
+    def _store_metrics(self) -> "Iterator[Metric]":
+        store = self.measured.store
+        is_up = float(store is not None)
+        yield _value_gauge("store_up", "1 if the store can be read, else 0.", is_up)
         if store is None:
             return
-        yield _figure("store_seconds", "How long the store took to answer this.", store.duration_s)
-        yield _figure("jobs_late_seconds", "How long the next job is overdue.", store.late_s)
-        yield _figure("jobs_failing", "Jobs that failed three times or more.", store.failing)
+        yield _value_gauge(
+            "store_seconds", "How long the store took to answer this.", store.duration_s
+        )
+        yield _value_gauge("jobs_late_seconds", "How long the next job is overdue.", store.late_s)
+        yield _value_gauge("jobs_failing", "Jobs that failed three times or more.", store.failing)
 
-    def _of_networks(self) -> "Iterator[Metric]":
+    def _network_metrics(self) -> "Iterator[Metric]":
         label = "network"
         breaker = _gauge(
-            f"{_NETWORK}_breaker_open", "1 while the circuit breaker holds submits back.", label
+            "network_breaker_open", "1 while the circuit breaker holds submits back.", label
         )
-        faults = _gauge(f"{_NETWORK}_faults_in_a_row", "Consecutive network faults.", label)
+        faults = _gauge("network_faults_in_a_row", "Consecutive network faults.", label)
         attempts = _gauge(
-            f"{_NETWORK}_open_attempts", "Attempts whose outcome is not known yet.", label
+            "network_open_attempts", "Attempts whose outcome is not known yet.", label
         )
-        submits = _counter(f"{_NETWORK}_submits", "Submits of this process.", label, "outcome")
-        kept = _gauge(
-            f"{_NETWORK}_notifications_kept", "Notifications in the store.", label, "state"
-        )
-        dropped = _counter(
-            f"{_NETWORK}_notifications_dropped",
-            "Unproven notifications that were not stored.",
-            label,
-        )
-        for state in self._measured.networks:
+        submits = _counter("network_submits", "Submits of this process.", label, "outcome")
+        stored = _gauge("network_notifications_kept", "Notifications in the store.", label, "state")
+        text = "Unproven notifications that were not stored."
+        dropped = _counter("network_notifications_dropped", text, label)
+        for state in self.measured.networks:
             name = (state.name,)
             dropped.add_metric(name, state.dropped_notifications)
             breaker.add_metric(name, float(state.breaker.state is not BreakerState.CLOSED))
             faults.add_metric(name, state.breaker.faults)
-            if self._measured.store is not None:
+            if self.measured.store is not None:
                 attempts.add_metric(name, state.open_attempts)
-                for what in NotificationState:
-                    count = state.kept_notifications.get(what, 0)
-                    kept.add_metric((*name, what.value), count)
+                for kind in NotificationState:
+                    count = state.kept_notifications.get(kind, 0)
+                    stored.add_metric((*name, kind.value), count)
             for outcome, count in state.submits.items():
                 submits.add_metric((*name, outcome.value), count)
-        yield from (breaker, faults, attempts, submits, kept, dropped)
+        yield from (breaker, faults, attempts, submits, stored, dropped)
 
 
 def _counter(name: str, documentation: str, *labels: str) -> Any:
     from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415 -- an extra
 
-    return CounterMetricFamily(name, documentation, labels=labels)
+    return CounterMetricFamily(f"sandbox_sim_{name}", documentation, labels=labels)
 
 
 def _gauge(name: str, documentation: str, *labels: str) -> Any:
     from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 -- an extra
 
-    return GaugeMetricFamily(name, documentation, labels=labels)
+    return GaugeMetricFamily(f"sandbox_sim_{name}", documentation, labels=labels)
 
 
-def _figure(name: str, documentation: str, value: float) -> Any:
+def _value_gauge(name: str, documentation: str, value: float) -> Any:
     """A gauge with one value."""
-    gauge = _gauge(f"{_PREFIX}_{name}", documentation)
+    gauge = _gauge(name, documentation)
     gauge.add_metric((), value)
     return gauge

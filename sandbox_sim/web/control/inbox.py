@@ -19,10 +19,10 @@ from sandbox_sim.web.control.errors import BAD_REQUEST, TIMEOUT
 from sandbox_sim.web.control.input import DEFAULT_LIMIT, BadInput, Deleted, Wait
 from sandbox_sim.web.control.records import (
     RecordListQuery,
-    answer_of_wait,
     list_query,
     page_of,
     search_body,
+    wait_for_records,
 )
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.routes import (
@@ -40,9 +40,9 @@ from sandbox_sim.web.routes import (
 
 # A larger body is masked in a thread: a megabyte of digits takes a second, and a delivery needs no
 # token.
-_MASKED_AT_ONCE_BYTES: Final = 16_384
+_MASKED_INLINE_BYTES: Final = 16_384
 _INBOX: Final = "/_sandbox/inbox/{name}"
-_KIND: Final = inbox_of("{name}")
+_ANY_INBOX: Final = inbox_of("{name}")
 
 
 class Received(TypedDict):
@@ -76,21 +76,21 @@ class InboxRoutes(RouteGroup):
     group = "Inbox"
 
     @route(f"GET {_INBOX}/messages", "list the deliveries, newest first",
-           answer=ListOf("messages", InboxMessageView), query=list_query(_KIND))  # fmt: skip
-    async def messages(self, request: web.Request, asked: RecordListQuery) -> Reply:
+           answer=ListOf("messages", InboxMessageView), query=list_query(_ANY_INBOX))  # fmt: skip
+    async def messages(self, request: web.Request, query: RecordListQuery) -> Reply:
         """The deliveries, newest first; `next` is the value of `after` for the next page."""
         kind = inbox_of(inbox_name(request))
-        return await page_of(self.records, kind, request, asked)
+        return await page_of(self.records, kind, request, query)
 
     @route(f"POST {_INBOX}/wait", "wait for deliveries",
            answer=ListOf("messages", InboxMessageView, has_next=False),
-           body=search_body(Wait, _KIND), errors=(TIMEOUT,))  # fmt: skip
-    async def wait(self, request: web.Request, asked: Wait) -> Reply:
+           body=search_body(Wait, _ANY_INBOX), errors=(TIMEOUT,))  # fmt: skip
+    async def wait(self, request: web.Request, body: Wait) -> Reply:
         """Wait for `count` deliveries that match; HTTP 408 if too few came in time.
 
         `json.trans_ref` in `match` looks inside a body that is JSON.
         """
-        return await answer_of_wait(self.records, inbox_of(inbox_name(request)), request, asked)
+        return await wait_for_records(self.records, inbox_of(inbox_name(request)), request, body)
 
     @route(f"DELETE {_INBOX}", "empty an inbox", errors=(BAD_REQUEST,))
     async def clear(self, request: web.Request) -> Deleted:
@@ -108,8 +108,8 @@ class InboxRoutes(RouteGroup):
             "messages": found.records,
             "next": found.next,
             "after": after,
+            "full_text_path": f"{CONTROL_PREFIX}/inbox/{kind.inbox}/messages",
         }
-        context["whole"] = f"{CONTROL_PREFIX}/inbox/{kind.inbox}/messages"
         return await self.templates.page(request, "inbox.html", context)
 
     @route(f"{ANY_METHOD} {_INBOX}", "take a delivery, by any method",
@@ -134,9 +134,9 @@ class InboxRoutes(RouteGroup):
                 body, request.headers.get(SIGNATURE_HEADER), self.secret_keys
             ),
         )
-        if len(body) < _MASKED_AT_ONCE_BYTES:
-            kept = inbox.redacted(message)
+        if len(body) < _MASKED_INLINE_BYTES:
+            redacted = inbox.redacted(message)
         else:
-            kept = await asyncio.to_thread(inbox.redacted, message)
-        await self.store.run(lambda unit: unit.add_inbox_message(name, kept))
+            redacted = await asyncio.to_thread(inbox.redacted, message)
+        await self.store.run(lambda unit: unit.add_inbox_message(name, redacted))
         return {"status": "received"}

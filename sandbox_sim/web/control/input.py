@@ -64,41 +64,41 @@ class Input(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", defer_build=True)
 
 
-_MOST_DIGITS: Final = 19
+_MAX_DIGITS: Final = 19
 
 
-def _digits(value: object) -> int:
+def _parse_integer(value: object) -> int:
     """Read an integer of a query. `+5`, `5.0` and `5_000` are refused."""
-    if isinstance(value, str) and re.fullmatch(f"[0-9]{{1,{_MOST_DIGITS}}}", value):
+    if isinstance(value, str) and re.fullmatch(f"[0-9]{{1,{_MAX_DIGITS}}}", value):
         return int(value)
     raise PydanticCustomError("digits", "must be an integer")
 
 
-_InQuery: Final = BeforeValidator(_digits)
+_ParseInteger: Final = BeforeValidator(_parse_integer)
 
 # The bounds stand first: the schema of a type that is validated in Python has none.
-QueryServiceId = Annotated[int, Field(gt=0, le=LARGEST_INTEGER), _InQuery]
+QueryServiceId = Annotated[int, Field(gt=0, le=LARGEST_INTEGER), _ParseInteger]
 
-QueryId = Annotated[int, Field(ge=1, le=LARGEST_INTEGER), _InQuery]
+QueryId = Annotated[int, Field(ge=1, le=LARGEST_INTEGER), _ParseInteger]
 
-QueryLimit = Annotated[int, Field(ge=1, lt=10**_MOST_DIGITS), _InQuery]
+QueryLimit = Annotated[int, Field(ge=1, lt=10**_MAX_DIGITS), _ParseInteger]
 
 
 # About ten years; no list needs more.
-MOST_OPEN_S: Final = 315_360_000
+MAX_OPEN_S: Final = 315_360_000
 
 
-def _seconds(value: object) -> float:
+def _parse_seconds(value: object) -> float:
     """Read a number of seconds of a query, such as `600` or `0.8`."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?", value):
         return float(value)
     raise PydanticCustomError("seconds", "must be a number of seconds")
 
 
-QuerySeconds = Annotated[float, Field(ge=0, le=MOST_OPEN_S), BeforeValidator(_seconds)]
+QuerySeconds = Annotated[float, Field(ge=0, le=MAX_OPEN_S), BeforeValidator(_parse_seconds)]
 
 
-def _moment(value: object) -> datetime:
+def _parse_time(value: object) -> datetime:
     """Read a time; UTC is the default zone."""
     try:
         read = datetime.fromisoformat(value if isinstance(value, str) else "")
@@ -107,7 +107,7 @@ def _moment(value: object) -> datetime:
         raise PydanticCustomError("time", "must be a time") from None
 
 
-Moment = Annotated[datetime, BeforeValidator(_moment)]
+Moment = Annotated[datetime, BeforeValidator(_parse_time)]
 
 A_TIME: Final = "a time such as 2026-01-31T00:00:00Z"
 
@@ -143,14 +143,14 @@ class PageQuery(Input):
         """The maximum number of items of a page."""
         return min(self.limit, MAX_LIMIT)
 
-    def listed(
+    def page_view(
         self,
         plural: str,
         found: Sequence[R],
         id_of: Callable[[R], str],
         shown: Callable[[R], object] = lambda each: each,
     ) -> dict[str, object]:
-        """The page under this name, and in `next` the id after which the next one begins.
+        """The page under this name, and in `next` the value of `after` for the next page.
 
         found: the items of the page, and more if there is a next page. `next` is None on the last.
         """
@@ -200,7 +200,7 @@ class BadInput(Exception):
     """A body or a query that is refused with HTTP 400; the text names each wrong field."""
 
 
-_MOST_FORM_FIELDS: Final = 100
+_MAX_FORM_FIELDS: Final = 100
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -211,7 +211,7 @@ async def body_of(request: web.Request, model: type[T], *, optional: bool = Fals
     optional: an empty body counts as an empty object.
     """
     raw = await request.read() or (b"{}" if optional else b"null")
-    return _read(model, lambda: model.model_validate_json(raw))
+    return _validate(model, lambda: model.model_validate_json(raw))
 
 
 async def form_of(request: web.Request) -> Mapping[str, str]:
@@ -224,68 +224,71 @@ async def form_of(request: web.Request) -> Mapping[str, str]:
             raw.decode(),
             keep_blank_values=True,
             errors="strict",
-            max_num_fields=_MOST_FORM_FIELDS,
+            max_num_fields=_MAX_FORM_FIELDS,
         )
     except ValueError:
-        text = f"the form must be in UTF-8 and have at most {_MOST_FORM_FIELDS} fields"
+        text = f"the form must be in UTF-8 and have at most {_MAX_FORM_FIELDS} fields"
         raise BadInput(text) from None
     return dict(pairs)
 
 
-def query_of(request: web.Request, model: type[T], *, beside: Sequence[str] = ()) -> T:
-    """The query of a request, or `BadInput`; the names in `beside` are allowed and not read."""
-    given = request.query
-    repeated = {name for name in given if len(given.getall(name)) > 1}
-    unknown = {name for name in given if name not in model.model_fields and name not in beside}
-    named = {name: value for name, value in given.items() if name in model.model_fields}
+def query_of(request: web.Request, model: type[T], *, also_allowed: Sequence[str] = ()) -> T:
+    """The query of a request. Raises `BadInput`.
+
+    also_allowed: names that the query may have and that are not read here.
+    """
+    query, known = request.query, (*model.model_fields, *also_allowed)
+    repeated = {name for name in query if len(query.getall(name)) > 1}
+    unknown = {name for name in query if name not in known}
+    fields = {name: value for name, value in query.items() if name in model.model_fields}
     problems = [f"{name} must be given once" for name in sorted(repeated)]
-    problems += [_unknown(name, (*model.model_fields, *beside)) for name in sorted(unknown)]
-    return _read(model, lambda: model.model_validate(named), *problems)
+    problems += [_unknown_field_problem(name, known) for name in sorted(unknown)]
+    return _validate(model, lambda: model.model_validate(fields), *problems)
 
 
-def _read(model: type[T], read: Callable[[], T], *problems: str) -> T:
-    """Read the input. Raises `BadInput` with its problems and the given ones."""
+def _validate(model: type[T], validate: Callable[[], T], *problems: str) -> T:
+    """The validated input. Raises `BadInput` with these problems and those of validation."""
     try:
-        read_input = read()
+        validated = validate()
     except ValidationError as invalid:
         details = invalid.errors(include_url=False, include_input=False)
-        problems += tuple(dict.fromkeys(_problem(model, detail) for detail in details))
+        problems += tuple(dict.fromkeys(_field_problem(model, detail) for detail in details))
     if problems:
         raise BadInput("; ".join(problems))
-    return read_input
+    return validated
 
 
-def _problem(model: type[BaseModel], detail: ErrorDetails) -> str:
+def _field_problem(model: type[BaseModel], detail: ErrorDetails) -> str:
     """A sentence about one wrong field, with what to send instead."""
     kind = detail["type"]
     if kind == "json_invalid":
         return f"the body is not valid JSON: {detail['ctx']['error']}"
     if not detail["loc"]:
         takes_any = model.model_config.get("extra") == "allow"
-        names = "names and values" if takes_any else _listed(model.model_fields)
+        names = "names and values" if takes_any else _joined(model.model_fields)
         return f"the body must be a JSON object with {names}"
-    path, model = _place(model, [str(part) for part in detail["loc"]])
-    # False where the problem is deeper inside than the innermost field that has a description.
-    whole = len(path) == len(detail["loc"])
-    if whole and kind == "extra_forbidden":
-        return _unknown(".".join(path), model.model_fields)
-    verb = "is required, and must be" if whole and kind == "missing" else "must be"
+    path, model = _innermost_field(model, [str(part) for part in detail["loc"]])
+    # False if the problem is deeper inside than the innermost field that has a description.
+    is_exact = len(path) == len(detail["loc"])
+    if is_exact and kind == "extra_forbidden":
+        return _unknown_field_problem(".".join(path), model.model_fields)
+    verb = "is required, and must be" if is_exact and kind == "missing" else "must be"
     return f"{'.'.join(path)} {verb} {model.model_fields[path[-1]].description}"
 
 
-def _unknown(name: str, known: Iterable[str]) -> str:
+def _unknown_field_problem(name: str, known: Iterable[str]) -> str:
     parents, _, last = name.rpartition(".")
-    near = closest_match(last, known)
-    if near is None:
-        return f"{name!r} is unknown: the fields are {_listed(known)}"
-    return f"{name!r} is unknown: did you mean {f'{parents}.{near}' if parents else near}?"
+    closest = nearest(last, known)
+    if closest is None:
+        return f"{name!r} is unknown: the fields are {_joined(known)}"
+    return f"{name!r} is unknown: did you mean {f'{parents}.{closest}' if parents else closest}?"
 
 
-def _listed(names: Iterable[str]) -> str:
+def _joined(names: Iterable[str]) -> str:
     return ", ".join(names) or "no fields"
 
 
-def _place(
+def _innermost_field(
     model: type[BaseModel], location: Sequence[str]
 ) -> tuple[Sequence[str], type[BaseModel]]:
     """The innermost field that a problem is in, by its path, and the model that has the field."""
@@ -306,18 +309,18 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     return None
 
 
-def _code(value: object) -> object:
+def _code_of_word(value: object) -> object:
     return STATUS_WORDS.get(value, value) if isinstance(value, str) else value
 
 
 # Marks a field that takes a status code or its word; the field has the code.
-StatusWord: Final = BeforeValidator(_code)
+StatusWord: Final = BeforeValidator(_code_of_word)
 
 
-def worded(codes: Iterable[str]) -> str:
+def codes_and_words(codes: Iterable[str]) -> str:
     """The codes, and then their words, as an error lists them."""
-    chosen = list(codes)
-    return ", ".join([*chosen, *(word for word, code in STATUS_WORDS.items() if code in chosen)])
+    listed = list(codes)
+    return ", ".join([*listed, *(word for word, code in STATUS_WORDS.items() if code in listed)])
 
 
 class WhoAndWhy(Input):
@@ -345,8 +348,8 @@ class SignedInput(WhoAndWhy):
     )
 
     @property
-    def signed(self) -> ManualEntry:
-        """The signature of the entry. Raises `BadInput`."""
+    def manual_entry(self) -> ManualEntry:
+        """Who makes the entry, and why. Raises `BadInput`."""
         by, why = (self.by or "").strip(), (self.reason or "").strip()
         if not by or not why:
             raise BadInput(

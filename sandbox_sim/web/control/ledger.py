@@ -27,7 +27,7 @@ from sandbox_sim.records.ledger import (
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal, viewer
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY, Wallet
-from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, of_production
+from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, require_production
 from sandbox_sim.web.control.input import (
     A_TIME,
     AN_AMOUNT,
@@ -51,13 +51,14 @@ MAX_TOPUP = 1_000_000_000
 
 _ANY_ID = "any identifier of a payment of mode P"
 
-_OURS = ("clearing", "fees", "suspense")
+_INTERNAL_ACCOUNTS = ("clearing", "fees", "suspense")
 
 _WALLETS = tuple(each.value for each in Wallet)
 
-ENDS = (*_WALLETS, *_OURS)
+ADJUSTABLE = (*_WALLETS, *_INTERNAL_ACCOUNTS)
 
-_End = Annotated[str, Field(pattern=f"^({'|'.join(ENDS)})$")]
+_Adjustable = Annotated[str, Field(pattern=f"^({'|'.join(ADJUSTABLE)})$")]
+
 
 _CURRENCY = Field(DEFAULT_CURRENCY, pattern="^[A-Z]{3}$", description="a currency such as GHS")
 
@@ -95,8 +96,10 @@ class Adjust(SignedInput):
 
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     amount: AmountText = Field(description=AN_AMOUNT)
-    debit: _End = Field(description=f"the account to debit, one of {', '.join(ENDS)}")
-    credit: _End = Field(description=f"the account to credit, one of {', '.join(ENDS)}")
+    debit: _Adjustable = Field(description=f"the account to debit, one of {', '.join(ADJUSTABLE)}")
+    credit: _Adjustable = Field(
+        description=f"the account to credit, one of {', '.join(ADJUSTABLE)}"
+    )
     network: Name = Field("", description="the network of clearing")
     transaction: Name = Field("", description=f"{_ANY_ID}, or empty")
     currency: str = _CURRENCY
@@ -104,16 +107,16 @@ class Adjust(SignedInput):
     def adjustment(self, subject: str) -> Adjustment:
         """The correction that the body asks for, or `BadInput`."""
         adds = self.credit in _WALLETS
-        wallet, ours = (self.credit, self.debit) if adds else (self.debit, self.credit)
-        if wallet not in _WALLETS or ours not in _OURS:
+        wallet, internal = (self.credit, self.debit) if adds else (self.debit, self.credit)
+        if wallet not in _WALLETS or internal not in _INTERNAL_ACCOUNTS:
             raise BadInput(
                 f"debit and credit: one is a wallet ({', '.join(_WALLETS)}), and the other one is "
-                f"{', '.join(_OURS[:-1])} or {_OURS[-1]}"
+                f"{', '.join(_INTERNAL_ACCOUNTS[:-1])} or {_INTERNAL_ACCOUNTS[-1]}"
             )
         return Adjustment(
             self.service_id,
             Wallet(wallet),
-            AccountKind(ours),
+            AccountKind(internal),
             Decimal(self.amount),
             adds,
             self.network,
@@ -154,13 +157,13 @@ class LedgerListQuery(ListQuery):
     )
     audit: Literal["true", "false"] = Field("false", description="true or false")
 
-    def query(self) -> LedgerQuery:
+    def store_query(self) -> LedgerQuery:
         filters = self.model_dump(exclude={"mode", "limit", "audit"})
         return LedgerQuery(**filters, limit=self.page_size, mode=self.service_mode)
 
     @property
     def service_mode(self) -> ServiceMode | None:
-        """The mode that is asked for; None for both."""
+        """The mode of the query; None for both."""
         return None if self.mode is None else ServiceMode(self.mode)
 
 
@@ -235,7 +238,7 @@ class SuspenseView(TypedDict):
     since: Annotated[str, "when the first of it came or went, ISO 8601 in UTC"]
 
 
-_suspense = viewer(SuspenseView)
+_view_suspense = viewer(SuspenseView)
 
 
 class SuspenseList(TypedDict):
@@ -263,7 +266,7 @@ class StatementView(TypedDict):
     lines: Annotated[list[StatementLineView], "oldest first"]
 
 
-_statement = viewer(StatementView)
+_view_statement = viewer(StatementView)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +282,7 @@ class LedgerRoutes(RouteGroup):
     errors = (PRODUCTION, ENTRY_REFUSED)
 
     @route("GET /_sandbox/ledger", "list postings and balances", errors=())
-    async def list(self, _request: web.Request, asked: LedgerListQuery) -> LedgerView:
+    async def list(self, _request: web.Request, query: LedgerListQuery) -> LedgerView:
         """List postings, newest first; the first page also has the balances.
 
         A posting is the part of a transfer that concerns one wallet. Amounts are plain decimals in
@@ -287,20 +290,20 @@ class LedgerRoutes(RouteGroup):
         mode and service apply to `balances`. With `audit=true` the whole ledger is added up, and
         the answer says whether every rule holds.
         """
-        page = await self.ledger.page(asked.query())
+        page = await self.ledger.page(query.store_query())
         answer: LedgerView = {
             "postings": [shown_line(each) for each in page.lines],
             "next": page.next,
         }
-        if asked.after is None:
-            found = await self.ledger.balances(asked.service_mode, asked.service_id)
+        if query.after is None:
+            found = await self.ledger.balances(query.service_mode, query.service_id)
             answer["balances"] = [_wallet_view(*each) for each in found.wallets.items()]
             if found.ours:
                 answer["accounts"] = [
                     {"account": str(account), "balance": plain_decimal(amount)}
                     for account, amount in found.ours.items()
                 ]
-        if asked.audit == "true":
+        if query.audit == "true":
             violations, lines = await self.ledger.audit()
             answer["agrees"] = not violations
             answer["violations"] = [{"rule": rule, "detail": text} for rule, text in violations]
@@ -308,74 +311,76 @@ class LedgerRoutes(RouteGroup):
         return answer
 
     @route("POST /_sandbox/ledger/topup", "add SMS units to a service", errors=(PRODUCTION,))
-    async def topup(self, _request: web.Request, asked: Topup) -> ToppedUp:
+    async def topup(self, _request: web.Request, body: Topup) -> ToppedUp:
         """Add SMS units to a service, or airtime in mode P; answer with the new balance."""
-        if asked.mode == "S":
-            if asked.account != "sms":
+        if body.mode == "S":
+            if body.account != "sms":
                 raise BadInput("account airtime is for mode P: in mode S airtime is not topped up")
-            if asked.by is not None or asked.reason is not None or asked.reference:
+            if body.by is not None or body.reason is not None or body.reference:
                 raise BadInput("by, reason and reference are for mode P")
-            balance = await self.ledger.topup(asked.service_id, asked.units)
-            return {"service_id": asked.service_id, "sms_balance": balance}
-        books = of_production(self.books, "nothing can be topped up in mode P")
-        wallet = Wallet(asked.account)
-        available = await books.topup(asked.service_id, wallet, asked.units, asked.signed)
-        of_service: ToppedUp = {"service_id": asked.service_id, "mode": "P"}
-        if asked.account == "sms":
-            return {**of_service, "sms_balance": int(available)}
-        return {**of_service, "airtime_balance": plain_decimal(available)}
+            balance = await self.ledger.topup(body.service_id, body.units)
+            return {"service_id": body.service_id, "sms_balance": balance}
+        books = require_production(self.books, "nothing can be topped up in mode P")
+        wallet = Wallet(body.account)
+        available = await books.topup(body.service_id, wallet, body.units, body.manual_entry)
+        answer: ToppedUp = {"service_id": body.service_id, "mode": "P"}
+        if body.account == "sms":
+            return {**answer, "sms_balance": int(available)}
+        return {**answer, "airtime_balance": plain_decimal(available)}
 
     @route("GET /_sandbox/ledger/suspense", "list the amounts in suspense", errors=(PRODUCTION,))
-    async def suspense(self, _request: web.Request, _asked: Nothing) -> SuspenseList:
+    async def suspense(self, _request: web.Request, _query: Nothing) -> SuspenseList:
         """List the amounts in suspense by payment, newest first."""
-        return {"suspense": [*map(suspense_view, await self._open_books.suspense())]}
+        return {"suspense": [*map(suspense_view, await self._live_books.suspense())]}
 
     @route("POST /_sandbox/ledger/resolve", "move the amount in suspense of a payment")
-    async def resolve(self, _request: web.Request, asked: Resolve) -> NumberedPosting:
+    async def resolve(self, _request: web.Request, body: Resolve) -> NumberedPosting:
         """Move the amount in suspense of a payment to its service, to clearing or to fees."""
-        to = AccountKind.WALLET if asked.to == "service" else AccountKind(asked.to)
-        amount = None if asked.amount is None else Decimal(asked.amount)
-        subject = await self._subject(asked.transaction, asked.service_id)
-        return shown_line(await self._open_books.resolve(subject, to, amount, asked.signed))
+        to = AccountKind.WALLET if body.to == "service" else AccountKind(body.to)
+        amount = None if body.amount is None else Decimal(body.amount)
+        subject = await self._payment_id(body.transaction, body.service_id)
+        return shown_line(await self._live_books.resolve(subject, to, amount, body.manual_entry))
 
     @route("POST /_sandbox/ledger/adjust",
            "post a correction between a wallet and an internal account")  # fmt: skip
-    async def adjust(self, _request: web.Request, asked: Adjust) -> NumberedPosting:
+    async def adjust(self, _request: web.Request, body: Adjust) -> NumberedPosting:
         """Write a correction between a wallet of a service and clearing, fees or suspense."""
         subject = ""
-        if asked.transaction:
-            subject = await self._subject(asked.transaction, asked.service_id)
-        return shown_line(await self._open_books.adjust(asked.adjustment(subject), asked.signed))
+        if body.transaction:
+            subject = await self._payment_id(body.transaction, body.service_id)
+        return shown_line(
+            await self._live_books.adjust(body.adjustment(subject), body.manual_entry)
+        )
 
     @route("POST /_sandbox/ledger/reverse", "reverse an entry that a person made")
-    async def reverse(self, _request: web.Request, asked: Reverse) -> NumberedPosting:
+    async def reverse(self, _request: web.Request, body: Reverse) -> NumberedPosting:
         """Reverse a manual entry, for its full amount. An entry can be reversed once."""
-        return shown_line(await self._open_books.reverse(asked.entry, asked.signed))
+        return shown_line(await self._live_books.reverse(body.entry, body.manual_entry))
 
     @route("POST /_sandbox/ledger/close", "pay out the collections of a period to the merchant")
-    async def close(self, _request: web.Request, asked: Close) -> StatementView:
+    async def close(self, _request: web.Request, body: Close) -> StatementView:
         """Pay out what was collected before `until`, in one entry."""
-        account = asked.service_id, asked.currency
-        return _shown(await self._open_periods.close(*account, asked.until, asked.signed))
+        account, periods = (body.service_id, body.currency), self._live_periods
+        return _statement_view(await periods.close(*account, body.until, body.manual_entry))
 
     @route("GET /_sandbox/ledger/statement", "show the statement of a period")
-    async def statement(self, _request: web.Request, asked: StatementQuery) -> StatementView:
+    async def statement(self, _request: web.Request, query: StatementQuery) -> StatementView:
         """Show the lines of a period, whose amounts sum to what was paid out."""
-        account = asked.service_id, asked.currency
-        return _shown(await self._open_periods.statement(*account, asked.period))
+        account = query.service_id, query.currency
+        return _statement_view(await self._live_periods.statement(*account, query.period))
 
-    async def _subject(self, name: str, service_id: int | None) -> str:
+    async def _payment_id(self, name: str, service_id: int | None) -> str:
         """The network transaction id of the payment with this id; the id itself if unknown."""
         found = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         return name if found is None else str(found["network_transaction_id"])
 
     @property
-    def _open_books(self) -> Books:
-        return of_production(self.books, "no entries of mode P can be made")
+    def _live_books(self) -> Books:
+        return require_production(self.books, "no entries of mode P can be made")
 
     @property
-    def _open_periods(self) -> Periods:
-        return of_production(self.periods, "no period can be closed")
+    def _live_periods(self) -> Periods:
+        return require_production(self.periods, "no period can be closed")
 
 
 def _wallet_view(account: Account, balance: Balance) -> WalletView:
@@ -392,21 +397,21 @@ def _wallet_view(account: Account, balance: Balance) -> WalletView:
 
 def suspense_view(item: SuspenseItem) -> SuspenseView:
     """An amount in suspense, as the control API shows it."""
-    return _suspense(item, amount=plain_decimal(item.amount))
+    return _view_suspense(item, amount=plain_decimal(item.amount))
 
 
-def _shown(statement: Statement) -> StatementView:
+def _statement_view(statement: Statement) -> StatementView:
     wallet, closing = statement.wallet, statement.closing
-    return _statement(
+    return _view_statement(
         statement,
         service_id=wallet.service_id,
         currency=wallet.asset,
         entry=None if closing is None else shown_line(closing),
         total=plain_decimal(statement.total),
-        lines=[_shown_line(each) for each in statement.lines],
+        lines=[_statement_line_view(each) for each in statement.lines],
     )
 
 
-def _shown_line(each: StatementLine) -> StatementLineView:
+def _statement_line_view(each: StatementLine) -> StatementLineView:
     amount = plain_decimal(each.amount)
     return {**shown_line(each.line), "amount": amount, "transaction_id": each.transaction_id}

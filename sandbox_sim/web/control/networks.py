@@ -79,29 +79,29 @@ class HealthView(TypedDict):
 
 
 class CheckedNetworkView(NetworkView):
-    """A network, and what it answered when it was asked for its health."""
+    """A network, and the result of a check of its health."""
 
     health: HealthView
 
 
-_networks = partial(ListOf, "networks", has_next=False, order="in the order of the configuration")
+_list_of = partial(ListOf, "networks", has_next=False, order="in the order of the configuration")
 
 
-_network, _breaker = viewer(NetworkView), viewer(BreakerView)
+_view_network, _view_breaker = viewer(NetworkView), viewer(BreakerView)
 
 
 def network_view(state: NetworkState) -> NetworkView:
     """A network as the control API and the dashboard show it."""
-    can = state.capabilities
+    capabilities = state.capabilities
     routes = [{"operation": sorted(r.operations), "nw": sorted(r.nws)} for r in state.routes]
-    return _network(
+    return _view_network(
         state,
-        operations=sorted(can.operations),
-        nws=sorted(can.nws),
-        currencies=sorted(can.currencies),
-        notifications=can.trust,
+        operations=sorted(capabilities.operations),
+        nws=sorted(capabilities.nws),
+        currencies=sorted(capabilities.currencies),
+        notifications=capabilities.trust,
         routes=routes,
-        breaker=_breaker(state.breaker),
+        breaker=_view_breaker(state.breaker),
         kept_notifications=dict(sorted(state.kept_notifications.items())),
     )
 
@@ -116,13 +116,13 @@ class AttemptListQuery(ServiceListQuery):
     since: Moment | None = Field(None, description=f"{A_TIME}, inclusive")
     until: Moment | None = Field(None, description=f"{A_TIME}, exclusive")
 
-    def query(self) -> AttemptQuery:
+    def store_query(self) -> AttemptQuery:
         """The query for the store; it reads one attempt more than the page has."""
         return AttemptQuery(**self.model_dump(exclude={"limit"}), limit=self.page_size + 1)
 
 
 # Longer than any notification of a network.
-MOST_BODY_BYTES: Final = 64 * 1024
+MAX_NOTIFICATION_BYTES: Final = 64 * 1024
 _TOO_MANY: Final = ErrorCode(429, "too_many", "too many notifications do not belong to an attempt")
 
 
@@ -147,9 +147,9 @@ class NotificationHandler:
             lower = key.lower()
             text = storable(value)  # octets that are not UTF-8 come as unpaired surrogates
             headers[lower] = f"{headers[lower]}, {text}" if lower in headers else text
-        body = await _body(request)
+        body = await _read_body(request)
         if body is None:
-            text = f"The body of a notification has at most {MOST_BODY_BYTES:,} bytes"
+            text = f"The body of a notification has at most {MAX_NOTIFICATION_BYTES:,} bytes"
             raise RequestRefused(BODY_TOO_LARGE, text)
         raw = RawNotification(
             name,
@@ -177,14 +177,14 @@ class NotificationListQuery(ListQuery):
     )
 
 
-async def _body(request: web.Request) -> bytes | None:
+async def _read_body(request: web.Request) -> bytes | None:
     """The body; None if it is too long, without reading all of it."""
-    if (request.content_length or 0) > MOST_BODY_BYTES:
+    if (request.content_length or 0) > MAX_NOTIFICATION_BYTES:
         return None
     body = bytearray()
     async for chunk in request.content.iter_any():
         body += chunk
-        if len(body) > MOST_BODY_BYTES:
+        if len(body) > MAX_NOTIFICATION_BYTES:
             return None
     return bytes(body)
 
@@ -203,16 +203,16 @@ class NetworkRoutes(RouteGroup):
     group = "Networks"
 
     @route("GET /_sandbox/networks", "list the networks of production",
-           answer=_networks(NetworkView))  # fmt: skip
+           answer=_list_of(NetworkView))  # fmt: skip
     async def list(self, _request: web.Request) -> Reply:
-        """List the networks of production, without asking them anything."""
+        """List the networks of production, without a request to them."""
         return {"networks": [network_view(each) for each in await self.overview.states()]}
 
     @route("POST /_sandbox/networks/check", "check whether each network can be reached",
-           answer=_networks(CheckedNetworkView))  # fmt: skip
+           answer=_list_of(CheckedNetworkView))  # fmt: skip
     async def check(self, _request: web.Request) -> Reply:
-        """Ask each network whether it can be reached; at most, it is asked for a token."""
-        found = await self.overview.states_with_health()
+        """Check whether each network can be reached; a check requests at most a token."""
+        found = await self.overview.checked()
         checked = [
             {**network_view(state), "health": {"ok": health.ok, "detail": health.detail}}
             for state, health in found
@@ -222,17 +222,16 @@ class NetworkRoutes(RouteGroup):
     @route("GET /_sandbox/networks/notifications",
            "list the notifications of networks that are kept, newest first",
            answer=ListOf("notifications", NotificationView))  # fmt: skip
-    async def kept(self, _request: web.Request, asked: NotificationListQuery) -> Reply:
+    async def list_stored(self, _request: web.Request, query: NotificationListQuery) -> Reply:
         """List notifications; `next` is the value of `after` for the next page."""
-        kept = self.notifications
-        query = NotificationQuery(asked.network, asked.state, asked.after, asked.page_size + 1)
-        found = [] if kept is None else await kept.list_page(query)
-        return asked.listed("notifications", found, itemgetter("id"))
+        stored, limit = self.notifications, query.page_size + 1
+        filters = NotificationQuery(query.network, query.state, query.after, limit)
+        found = [] if stored is None else await stored.listed(filters)
+        return query.page_view("notifications", found, itemgetter("id"))
 
     @route("GET /_sandbox/attempts", "list the attempts at networks, newest first",
            answer=ListOf("attempts", NetworkAttemptView), errors=(NOT_FOUND,))  # fmt: skip
-    async def attempts(self, _request: web.Request, asked: AttemptListQuery) -> Reply:
+    async def attempts(self, _request: web.Request, query: AttemptListQuery) -> Reply:
         """List attempts; `next` is the value of `after` for the next page."""
-        query = asked.query()
-        found = [] if self.live is None else await self.live.attempts(query)
-        return asked.listed("attempts", found, attrgetter("id"), attempt_views.shown)
+        found = [] if self.live is None else await self.live.attempts(query.store_query())
+        return query.page_view("attempts", found, attrgetter("id"), attempt_views.shown)

@@ -40,34 +40,36 @@ from sandbox_sim.web.control.input import (
     ServiceListQuery,
     ServiceQuery,
     StatusWord,
-    worded,
+    codes_and_words,
 )
-from sandbox_sim.web.control.records import no_such
+from sandbox_sim.web.control.records import not_found
 from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route, RouteGroup
 
-_AMOUNT = "a number above 0"
+_AN_AMOUNT = "a number above 0"
 
-_TEXT = f"a string of at most {MAX_IDENTIFIER} characters"
+_A_TEXT = f"a string of at most {MAX_IDENTIFIER} characters"
 
-_Short = Annotated[str, Field(max_length=MAX_IDENTIFIER)]
+_ShortText = Annotated[str, Field(max_length=MAX_IDENTIFIER)]
 
 
 class AmountRange(Input):
     """A range of amounts that includes both ends."""
 
-    min: Amount | None = Field(None, description=_AMOUNT)
-    max: Amount | None = Field(None, description=_AMOUNT)
+    min: Amount | None = Field(None, description=_AN_AMOUNT)
+    max: Amount | None = Field(None, description=_AN_AMOUNT)
 
 
 class MatchBody(ServiceBody):
     """The requests that a rule applies to; a field that is left out fits every request."""
 
     operation: Operation | None = Field(None, description=f"one of {', '.join(Operation)}")
-    transaction_id: _Short | None = Field(None, description=_TEXT)
-    customer_number: _Short | None = Field(None, description=f"{_TEXT}: a number or an account")
-    nw: _Short | None = Field(None, description=f"{_TEXT}, such as MTN")
+    transaction_id: _ShortText | None = Field(None, description=_A_TEXT)
+    customer_number: _ShortText | None = Field(
+        None, description=f"{_A_TEXT}: a number or an account"
+    )
+    nw: _ShortText | None = Field(None, description=f"{_A_TEXT}, such as MTN")
     amount: Amount | AmountRange | None = Field(
-        None, description=f"{_AMOUNT}, or an object with min and max"
+        None, description=f"{_AN_AMOUNT}, or an object with min and max"
     )
 
 
@@ -131,44 +133,44 @@ class UserRuleRoutes(RouteGroup):
             ),
         ]  # fmt: skip
 
-    async def list(self, _request: web.Request, asked: ServiceListQuery) -> Reply:
+    async def list(self, _request: web.Request, query: ServiceListQuery) -> Reply:
         """List the rules, newest first, including those that are used up."""
-        found = await self.rules.listed(self.kind, asked.listing)
-        return asked.listed(self.plural, found, attrgetter("id"), shown)
+        found = await self.rules.listed(self.kind, query.listing)
+        return query.page_view(self.plural, found, attrgetter("id"), shown)
 
-    async def add(self, _request: web.Request, asked: UserRuleBody) -> Reply:
+    async def add(self, _request: web.Request, body: UserRuleBody) -> Reply:
         """Add a rule for the requests after this one; HTTP 409 if there are too many rules."""
-        problem = asked.contradiction()
+        problem = body.contradiction()
         if problem is not None:
             raise BadInput(problem)
-        match = parse_match(asked.match.model_dump(mode="json", exclude_none=True))
+        match = parse_match(body.match.model_dump(mode="json", exclude_none=True))
         try:
-            rule = await self.rules.add(self.kind, match, asked.effect(), asked.times)
+            rule = await self.rules.add(self.kind, match, body.effect(), body.times)
         except TooManyUserRules:
             text = f"there are {MAX_USER_RULES} {self.plural}: remove some first"
             raise RequestRefused(TOO_MANY, text) from None
         return shown(rule)
 
-    async def clear(self, _request: web.Request, asked: ServiceQuery) -> Deleted:
+    async def clear(self, _request: web.Request, query: ServiceQuery) -> Deleted:
         """Remove the rules of the service in the query, or all."""
-        return {"deleted": await self.rules.clear(self.kind, asked.service_id)}
+        return {"deleted": await self.rules.clear(self.kind, query.service_id)}
 
     async def remove(self, request: web.Request) -> Deleted:
         rule_id = request.match_info["id"]
         if not await self.rules.remove(self.kind, rule_id):
-            raise no_such(self.plural, rule_id)
+            raise not_found(self.plural, rule_id)
         return {"deleted": 1}
 
 
-_CODE = f"one of {', '.join(CATALOGUE)}"
+_A_CODE = f"one of {', '.join(CATALOGUE)}"
 
-_DELAY = f"an integer of milliseconds from 0 to {MAX_DELAY_MS}"
+_A_DELAY = f"an integer of milliseconds from 0 to {MAX_DELAY_MS}"
 
-_SWITCH = "true or false"
+_A_BOOLEAN = "true or false"
 
 _AS_ADDED = "as in the body that added it"
 
-_CODES = f"^({'|'.join(CATALOGUE)})$"
+_CODE_PATTERN = f"^({'|'.join(CATALOGUE)})$"
 
 
 class OutcomeBody(Input):
@@ -179,9 +181,9 @@ class OutcomeBody(Input):
     """
 
     status: Annotated[Status | None, StatusWord] = Field(
-        None, description=f"one of {worded(Status)}"
+        None, description=f"one of {codes_and_words(Status)}"
     )
-    response_code: str | None = Field(None, pattern=_CODES, description=_CODE)
+    response_code: str | None = Field(None, pattern=_CODE_PATTERN, description=_A_CODE)
 
     @model_validator(mode="before")
     @classmethod
@@ -204,15 +206,15 @@ class BehaviourBody(Input):
     before_response: it is sent before the request is answered.
     """
 
-    drop: bool = Field(False, description=_SWITCH)
+    drop: bool = Field(False, description=_A_BOOLEAN)
     duplicate: int | None = Field(
         None, ge=2, le=MAX_DELIVERIES, description=f"an integer from 2 to {MAX_DELIVERIES}"
     )
-    delay_ms: int = Field(0, ge=0, le=MAX_DELAY_MS, description=_DELAY)
-    reorder: bool = Field(False, description=_SWITCH)
-    bad_signature: bool = Field(False, description=_SWITCH)
+    delay_ms: int = Field(0, ge=0, le=MAX_DELAY_MS, description=_A_DELAY)
+    reorder: bool = Field(False, description=_A_BOOLEAN)
+    bad_signature: bool = Field(False, description=_A_BOOLEAN)
     profile: Profile | None = Field(None, description=f"one of {', '.join(Profile)}")
-    before_response: bool = Field(False, description=_SWITCH)
+    before_response: bool = Field(False, description=_A_BOOLEAN)
 
 
 class OverrideView(UserRuleView):
@@ -232,15 +234,15 @@ class OverrideBody(UserRuleBody):
     outcome: OutcomeBody = Field(
         OutcomeBody(), description="an object with status or response_code"
     )
-    delay_ms: int = Field(0, ge=0, le=MAX_DELAY_MS, description=_DELAY)
+    delay_ms: int = Field(0, ge=0, le=MAX_DELAY_MS, description=_A_DELAY)
     callback: BehaviourBody = Field(
         BehaviourBody(), description=f"an object with {', '.join(BehaviourBody.model_fields)}"
     )
 
     def contradiction(self) -> str | None:
         """How the fields contradict each other or the operation, in a sentence, or None."""
-        asked = contradiction(self._override(), self.match.operation)
-        return asked or super().contradiction()
+        problem = contradiction(self._override(), self.match.operation)
+        return problem or super().contradiction()
 
     def effect(self) -> dict[str, Any]:
         """The effect, as `records.overrides` reads it."""
@@ -250,36 +252,36 @@ class OverrideBody(UserRuleBody):
 
     def _override(self) -> Override:
         outcome = self.outcome.model_dump(mode="json", exclude_none=True)
-        manner = self.callback.model_dump(mode="json", exclude_defaults=True)
+        callback = self.callback.model_dump(mode="json", exclude_defaults=True)
         return parse_override(
-            {"id": "", "outcome": outcome, "delay_ms": self.delay_ms, "callback": manner}
+            {"id": "", "outcome": outcome, "delay_ms": self.delay_ms, "callback": callback}
         )
 
 
-_MOST_MS: Final = MAX_LATENCY_S * 1000
+_MAX_MS: Final = MAX_LATENCY_S * 1000
 
-_MOST_RETRY_AFTER_S: Final = 86_400
+_MAX_RETRY_AFTER_S: Final = 86_400
 
-_MOST_SIGMA: Final = 10
+_MAX_SIGMA: Final = 10
 
-_MOST_EVERY: Final = 1_000_000
+_MAX_EVERY: Final = 1_000_000
 
-_MS: Final = f"a number from 0 to {_MOST_MS}"
+_A_DURATION: Final = f"a number from 0 to {_MAX_MS}"
 
 
-Milliseconds = Annotated[float, Field(ge=0, le=_MOST_MS, allow_inf_nan=False)]
+Milliseconds = Annotated[float, Field(ge=0, le=_MAX_MS, allow_inf_nan=False)]
 
 Yes = Literal[True]
 
 
-def _wrong() -> PydanticCustomError:
+def _invalid() -> PydanticCustomError:
     """An error without its own text: the message uses the description of the field."""
     return PydanticCustomError("wrong", "is wrong")
 
 
-def _rising(bounds: tuple[float, float]) -> tuple[float, float]:
+def _check_ascending(bounds: tuple[float, float]) -> tuple[float, float]:
     if bounds[0] > bounds[1]:
-        raise _wrong()
+        raise _invalid()
     return bounds
 
 
@@ -291,7 +293,7 @@ class OneOf(Input):
     @model_validator(mode="after")
     def _has_one(self) -> Self:
         if len(self.model_dump(exclude_none=True)) != 1:
-            raise _wrong()
+            raise _invalid()
         return self
 
     @classmethod
@@ -303,19 +305,19 @@ class OneOf(Input):
 class Lognormal(Input):
     """A lognormal distribution: half of the answers take longer than the median."""
 
-    median: Milliseconds = Field(description=_MS)
+    median: Milliseconds = Field(description=_A_DURATION)
     sigma: float = Field(
-        ge=0, le=_MOST_SIGMA, allow_inf_nan=False, description=f"a number from 0 to {_MOST_SIGMA}"
+        ge=0, le=_MAX_SIGMA, allow_inf_nan=False, description=f"a number from 0 to {_MAX_SIGMA}"
     )
 
 
 class Latency(OneOf):
     """The delay of an answer, in milliseconds of real time."""
 
-    fixed_ms: Milliseconds | None = Field(None, description=_MS)
-    uniform_ms: Annotated[tuple[Milliseconds, Milliseconds], AfterValidator(_rising)] | None = (
-        Field(None, description=f"two numbers, the lower one first, each from 0 to {_MOST_MS}")
-    )
+    fixed_ms: Milliseconds | None = Field(None, description=_A_DURATION)
+    uniform_ms: (
+        Annotated[tuple[Milliseconds, Milliseconds], AfterValidator(_check_ascending)] | None
+    ) = Field(None, description=f"two numbers, the lower one first, each from 0 to {_MAX_MS}")
     lognormal_ms: Lognormal | None = Field(None, description="an object with median and sigma")
 
 
@@ -361,12 +363,12 @@ class FaultBody(UserRuleBody):
 
     fault: OneFault = Field(description=OneFault.described())
     probability: float = Field(1, ge=0, le=1, description="a number from 0 to 1")
-    every: int = Field(1, ge=1, le=_MOST_EVERY, description=f"an integer from 1 to {_MOST_EVERY}")
+    every: int = Field(1, ge=1, le=_MAX_EVERY, description=f"an integer from 1 to {_MAX_EVERY}")
     retry_after_s: int | None = Field(
         None,
         ge=0,
-        le=_MOST_RETRY_AFTER_S,
-        description=f"an integer from 0 to {_MOST_RETRY_AFTER_S}",
+        le=_MAX_RETRY_AFTER_S,
+        description=f"an integer from 0 to {_MAX_RETRY_AFTER_S}",
     )
     processed: bool | None = Field(None, description="true or false")
 

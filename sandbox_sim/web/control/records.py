@@ -38,7 +38,7 @@ from sandbox_sim.web.control.errors import RequestRefused
 from sandbox_sim.web.control.input import (
     AFTER,
     LARGEST_INTEGER,
-    MOST_OPEN_S,
+    MAX_OPEN_S,
     BadInput,
     Deleted,
     Input,
@@ -63,35 +63,34 @@ from sandbox_sim.web.routes import (
 from sandbox_sim.web.transport.gateway_protocol import run_while_connected
 
 
-async def answer_of_wait(
-    records: RecordSearch, kind: RecordKind, request: web.Request, asked: Wait
+async def wait_for_records(
+    records: RecordSearch, kind: Kind, request: web.Request, body: Wait
 ) -> Reply:
-    """Wait until `count` records match; HTTP 408 if too few came in time.
+    """Wait until `count` records match, and answer with them; HTTP 408 if too few came in time.
 
     The wait ends at once when the client closes the connection.
     """
-    waiting = records.wait(kind, match_of(asked, kind), asked.count, asked.timeout_s)
+    waiting = records.wait(kind, read_match(body, kind), body.count, body.timeout_s)
     task = await run_while_connected(request, waiting)
     if task.cancelled():
         raise RequestRefused(errors.DISCONNECTED, "The client closed the connection")
-    came = task.result()
-    if came.records is None:
-        text = f"{came.matching} of {asked.count} came within {asked.timeout_s:g} s"
+    outcome = task.result()
+    if outcome.records is None:
+        text = f"{outcome.matching} of {body.count} came within {body.timeout_s:g} s"
         raise RequestRefused(errors.TIMEOUT, text)
-    return {kind.plural: came.records}
+    return {kind.plural: outcome.records}
 
 
 KINDS: Final = (REQUESTS, TRANSACTIONS, CALLBACKS, MESSAGES)
 
-_NUMBERS: Final = frozenset(
+_NUMERIC_FILTERS: Final = frozenset(
     {"service_id", "char_count", "page_count", "units_charged", "http_status"}
 )
 
 T = TypeVar("T")
 
-_NETWORK_ID: Final = itemgetter("network_transaction_id")
 
-_SWITCHES: Final = frozenset({"unacknowledged"})
+_BOOLEAN_FILTERS: Final = frozenset({"unacknowledged"})
 
 
 class Search(Wait):
@@ -117,7 +116,7 @@ class TransactionListQuery(RecordListQuery):
     )
     open_longer_than_s: QuerySeconds | None = Field(
         None,
-        description=f"seconds, at most {MOST_OPEN_S}: for transactions that have been pending for "
+        description=f"seconds, at most {MAX_OPEN_S}: for transactions that have been pending for "
         "longer",
     )
 
@@ -137,23 +136,23 @@ class Count(TypedDict):
 
 
 def transaction_route(
-    place: str, summary: str, *refusals: ErrorCode, **fields: Any
+    endpoint: str, summary: str, *refusals: ErrorCode, **fields: Any
 ) -> Callable[[H], H]:
     """Marks the handler of a transaction, named by any of its ids, of any service or of one.
 
-    place: the method, and `{}` for the path of the transaction. summary: with `{}` where the second
-    route names the service.
+    endpoint: the method, and `{}` for the path of the transaction. summary: with `{}` where the
+    second route names the service.
     """
     path = "/_sandbox/transactions"
 
     def mark(handler: H) -> H:
         by_id, of_service = (*refusals, errors.AMBIGUOUS), (*refusals, errors.BAD_REQUEST)
         handler = route(
-            place.format(path + "/{service_id}/{id}"), summary.format(" of a service"),
+            endpoint.format(path + "/{service_id}/{id}"), summary.format(" of a service"),
             errors=of_service, **fields,
         )(handler)  # fmt: skip
         return route(
-            place.format(path + "/{id}"), summary.format(""), errors=by_id, **fields
+            endpoint.format(path + "/{id}"), summary.format(""), errors=by_id, **fields
         )(handler)  # fmt: skip
 
     return mark
@@ -176,7 +175,7 @@ class RecordRoutes(RouteGroup):
 
     def _routes_of(self, kind: RecordKind) -> Sequence[Route]:
         plural, view = kind.plural, kind.view
-        made = partial(Route, group="SMS" if plural == "sms" else plural.capitalize())
+        make_route = partial(Route, group="SMS" if plural == "sms" else plural.capitalize())
         path = f"/_sandbox/{plural}"
         search, query = search_body(Search, kind), list_query(kind)
         listed = view
@@ -184,19 +183,19 @@ class RecordRoutes(RouteGroup):
             query, listed = query._replace(model=TransactionListQuery), TransactionDetails
         page = ListOf(plural, listed, has_dropped=kind is REQUESTS)
         routes = [
-            made(
+            make_route(
                 "GET", path, partial(self.list, kind), f"list {plural}, newest first",
                 answers=(Answer(page),), query=query, errors=(errors.NOT_FOUND,),
             ),
-            made(
+            make_route(
                 "POST", f"{path}/find", partial(self.find, kind), f"find {plural}, newest first",
                 answers=(Answer(ListOf(plural, view)),), body=search,
             ),
-            made(
+            make_route(
                 "POST", f"{path}/count", partial(self.count, kind), f"count {plural}",
                 answers=(Answer(Count),), body=search,
             ),
-            made(
+            make_route(
                 "POST", f"{path}/wait", partial(self.wait, kind), f"wait for {plural}",
                 answers=(Answer(ListOf(plural, view, has_next=False)),), body=search,
                 errors=(errors.TIMEOUT,),
@@ -204,7 +203,7 @@ class RecordRoutes(RouteGroup):
         ]  # fmt: skip
         if kind not in {TRANSACTIONS, CALLBACKS}:  # each of them is found by several ids
             routes.append(
-                made(
+                make_route(
                     "GET", f"{path}/{{id}}", partial(self.one, kind), f"show one of the {plural}",
                     answers=(Answer(view),),
                 ),
@@ -212,65 +211,65 @@ class RecordRoutes(RouteGroup):
         return routes
 
     async def list(
-        self, kind: RecordKind, request: web.Request, asked: RecordListQuery
+        self, kind: Kind, request: web.Request, query: RecordListQuery
     ) -> dict[str, object]:
         """List records, newest first; `next` is the value of `after` for the next page."""
-        if isinstance(asked, TransactionListQuery):
-            chosen = await self._waiting_or_open(asked)
-            if chosen is not None:
-                return _page_of(request, asked, chosen)
-        page = await page_of(self.records, kind, request, asked)
+        if isinstance(query, TransactionListQuery):
+            transactions = await self._waiting_or_open(query)
+            if transactions is not None:
+                return _filtered_page(request, query, transactions)
+        page = await page_of(self.records, kind, request, query)
         if kind is REQUESTS:
             service_id = _filters(request, kind).get("service_id")
-            of_one = service_id if isinstance(service_id, int) else None
-            page["dropped"] = await self.records.dropped_requests(of_one)
+            service_id = service_id if isinstance(service_id, int) else None
+            page["dropped"] = await self.records.dropped_requests(service_id)
         return page
 
     async def _waiting_or_open(
-        self, asked: TransactionListQuery
+        self, query: TransactionListQuery
     ) -> Sequence[Mapping[str, Any]] | None:
         """The transactions that wait for a person or are open for long; None without a filter."""
-        if asked.waiting and asked.open_longer_than_s is not None:
+        if query.waiting and query.open_longer_than_s is not None:
             raise BadInput("waiting and open_longer_than_s cannot be combined: give one of them")
-        if asked.waiting:
+        if query.waiting:
             return [] if self.live is None else await self.live.waiting()
-        if asked.open_longer_than_s is None:
+        if query.open_longer_than_s is None:
             return None
-        duration = timedelta(seconds=asked.open_longer_than_s)
+        duration = timedelta(seconds=query.open_longer_than_s)
         return await self.pending.longer_than(duration)
 
-    async def find(self, kind: RecordKind, _request: web.Request, asked: Search) -> Reply:
+    async def find(self, kind: Kind, _request: web.Request, body: Search) -> Reply:
         """Find the records that match, newest first."""
-        found = await self.records.find(kind, match_of(asked, kind), asked.limit)
+        found = await self.records.find(kind, read_match(body, kind), body.limit)
         return {kind.plural: found.records, "next": found.next}
 
-    async def count(self, kind: RecordKind, _request: web.Request, asked: Search) -> Count:
+    async def count(self, kind: Kind, _request: web.Request, body: Search) -> Count:
         """Count the records that match."""
-        return {"count": await self.records.count(kind, match_of(asked, kind))}
+        return {"count": await self.records.count(kind, read_match(body, kind))}
 
-    async def wait(self, kind: RecordKind, request: web.Request, asked: Search) -> Reply:
+    async def wait(self, kind: Kind, request: web.Request, body: Search) -> Reply:
         """Wait until `count` records match; HTTP 408 after `timeout_s`."""
-        return await answer_of_wait(self.records, kind, request, asked)
+        return await wait_for_records(self.records, kind, request, body)
 
     async def one(self, kind: RecordKind, request: web.Request) -> Reply:
         """Show one record by its id."""
         name = request.match_info["id"]
-        found = await self.records.find(kind, {kind.id_field: name}, limit=1)
-        return existing(next(iter(found.records), None), kind.plural, name)
+        found = await self.records.find(kind, {kind.name: name}, limit=1)
+        return require_found(next(iter(found.records), None), kind.plural, name)
 
     @transaction_route("GET {}", "show the transaction{} with this identifier, with its timeline",
                        answer=TransactionDetails)  # fmt: skip
-    async def transaction(self, request: web.Request, asked: ModeQuery) -> Reply:
+    async def transaction(self, request: web.Request, query: ModeQuery) -> Reply:
         """Show the transaction with any of its ids, of any service or of the one in the path."""
         name, service_id = request.match_info["id"], service_of(request)
-        found = None if asked.mode == "P" else await self.ids.transaction(name, service_id)
-        if found is None and asked.mode != "S":
+        found = None if query.mode == "P" else await self.ids.transaction(name, service_id)
+        if found is None and query.mode != "S":
             found = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
-        of_mode_s = asked.mode == "S" or (found or {}).get("mode") == ServiceMode.SANDBOX
+        of_mode_s = query.mode == "S" or (found or {}).get("mode") == ServiceMode.SANDBOX
         if self.live is not None and not of_mode_s:
             network_id = name if found is None else str(found["network_transaction_id"])
             found = await self.live.transaction(network_id, service_id)
-        return existing(found, "transactions", name)
+        return require_found(found, "transactions", name)
 
     @route("GET /_sandbox/callbacks/{id}",
            "show the callback with this identifier, with its attempts", group="Callbacks",
@@ -278,21 +277,21 @@ class RecordRoutes(RouteGroup):
     async def callback(self, request: web.Request) -> Reply:
         """Show the callback with this id, which may be any of its ids."""
         name = request.match_info["id"]
-        return existing(await self.ids.callback(name), "callbacks", name)
+        return require_found(await self.ids.callback(name), "callbacks", name)
 
     @route("DELETE /_sandbox/requests",
            "empty the journal of one service or of all, except for requests of mode P",
            group="Requests")  # fmt: skip
-    async def clear_requests(self, _request: web.Request, asked: ServiceQuery) -> Deleted:
+    async def clear_requests(self, _request: web.Request, query: ServiceQuery) -> Deleted:
         """Empty the journal of the service in the query, or of all; mode P is kept."""
-        return {"deleted": await self.records.clear_requests(asked.service_id)}
+        return {"deleted": await self.records.clear_requests(query.service_id)}
 
 
 def list_query(kind: RecordKind) -> Query:
     """The query of a list of records: every field of a record is a filter."""
     values = kind.values.items()
-    accepted = {name: each.accepted for name, each in values if name not in _SWITCHES}
-    return Query(RecordListQuery, kind.fields, _NUMBERS, _SWITCHES, accepted)
+    accepted = {name: each.accepted for name, each in values if name not in _BOOLEAN_FILTERS}
+    return Query(RecordListQuery, kind.fields, _NUMERIC_FILTERS, _BOOLEAN_FILTERS, accepted)
 
 
 def search_body(model: type[Wait], kind: RecordKind) -> Body:
@@ -301,29 +300,31 @@ def search_body(model: type[Wait], kind: RecordKind) -> Body:
 
 
 async def page_of(
-    records: RecordSearch, kind: RecordKind, request: web.Request, asked: RecordListQuery
+    records: RecordSearch, kind: Kind, request: web.Request, query: RecordListQuery
 ) -> dict[str, object]:
     """The page of a list for a query. Raises `UnknownAfter`."""
-    found = await records.page(kind, _filters(request, kind), asked.page_size, asked.after)
+    found = await records.page(kind, _filters(request, kind), query.page_size, query.after)
     return {kind.plural: found.records, "next": found.next}
 
 
-def _page_of(
-    request: web.Request, asked: TransactionListQuery, every: Sequence[Mapping[str, Any]]
+def _filtered_page(
+    request: web.Request, query: TransactionListQuery, transactions: Sequence[Mapping[str, Any]]
 ) -> dict[str, object]:
     """A page of the transactions that pass the filters. Raises `UnknownAfter`."""
-    accepts, id_of = compiled_match(_filters(request, TRANSACTIONS)), _NETWORK_ID
-    begin = Listing(after=asked.after, limit=len(every))
-    found = [*filter(accepts, page_of_all(every, begin, id_of))]
-    return asked.listed("transactions", found, id_of)
+    accepts = compiled_match(_filters(request, TRANSACTIONS))
+    id_of = itemgetter("network_transaction_id")
+    listing = Listing(after=query.after, limit=len(transactions))
+    found = [*filter(accepts, page_of_all(transactions, listing, id_of))]
+    return query.page_view("transactions", found, id_of)
 
 
-def _filters(request: web.Request, kind: RecordKind) -> dict[str, object]:
-    given = request.query.items()
-    return _read(kind, {name: _value(name, text) for name, text in given if name in kind.fields})
+def _filters(request: web.Request, kind: Kind) -> dict[str, object]:
+    query = request.query.items()
+    match = {name: _filter_value(name, text) for name, text in query if name in kind.fields}
+    return _resolve_match(kind, match)
 
 
-def match_of(search: Wait, kind: RecordKind) -> dict[str, object]:
+def read_match(search: Wait, kind: Kind) -> dict[str, object]:
     """The `match` of a search, with words replaced by values.
 
     Raises `BadInput` for an unknown field, and for a value that no record can have.
@@ -334,47 +335,48 @@ def match_of(search: Wait, kind: RecordKind) -> dict[str, object]:
         raise BadInput(
             f"match: {', '.join(map(repr, unknown))} is not a field (the fields are {known})"
         )
-    return _read(kind, search.match)
+    return _resolve_match(kind, search.match)
 
 
-def _read(kind: RecordKind, match: Mapping[str, object]) -> dict[str, object]:
+def _resolve_match(kind: Kind, match: Mapping[str, object]) -> dict[str, object]:
     try:
         return kind.parse_match(match)
     except ImpossibleValue as error:
         raise BadInput(str(error)) from None
 
 
-def _value(name: str, text: str) -> object:
+def _filter_value(name: str, text: str) -> object:
     """A filter of a query as the JSON value that it stands for."""
-    if name in _SWITCHES:
+    if name in _BOOLEAN_FILTERS:
         if text not in {"true", "false"}:
             raise BadInput(f"{name} must be true or false")
         return text == "true"
-    if name not in _NUMBERS:
+    if name not in _NUMERIC_FILTERS:
         return None if text == "null" else text
-    if not text.isascii() or not text.isdigit() or int(text[:20]) > LARGEST_INTEGER:
-        raise BadInput(f"{name} must be an integer from 0 to {LARGEST_INTEGER}")
-    return int(text)
+    return _parse_integer(name, text, 0)
 
 
 def service_of(request: web.Request) -> int | None:
     """The `service_id` of a path, or None. Raises `BadInput`."""
     text = request.match_info.get("service_id")
-    if text is None:
-        return None
-    if not text.isascii() or not text.isdigit() or not 0 < int(text[:20]) <= LARGEST_INTEGER:
-        raise BadInput(f"service_id in the path must be an integer from 1 to {LARGEST_INTEGER}")
+    return None if text is None else _parse_integer("service_id in the path", text, 1)
+
+
+def _parse_integer(name: str, text: str, minimum: int) -> int:
+    is_integer = text.isascii() and text.isdigit()
+    if not is_integer or not minimum <= int(text[:20]) <= LARGEST_INTEGER:
+        raise BadInput(f"{name} must be an integer from {minimum} to {LARGEST_INTEGER}")
     return int(text)
 
 
-def existing(found: T | None, plural: str, name: str) -> T:
-    """What was found by a name. Raises `RequestRefused` if nothing was."""
+def require_found(found: T | None, plural: str, name: str) -> T:
+    """The record that was found by a name. Raises `RequestRefused` for None."""
     if found is None:
-        raise no_such(plural, name)
+        raise not_found(plural, name)
     return found
 
 
-def no_such(plural: str, name: str) -> RequestRefused:
+def not_found(plural: str, name: str) -> RequestRefused:
     """HTTP 404 for a record that does not exist."""
     text = f"there is no {name!r} among the {plural}, or it was deleted"
     return RequestRefused(errors.NOT_FOUND, text)

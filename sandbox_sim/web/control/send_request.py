@@ -51,23 +51,23 @@ class SendRoutes(RouteGroup):
     @route("POST /_sandbox/requests/send",
            "send the gateway a request with the first credentials that may use its service",
            errors=(NO_CREDENTIALS,))  # fmt: skip
-    async def send(self, request: web.Request, asked: SendBody) -> SentRequest:
+    async def send(self, request: web.Request, body: SendBody) -> SentRequest:
         """Send the request within the process, and return the gateway's answer."""
-        service_id = asked.body.get("service_id")
-        client = next((each for each in self._clients if _fits(each, service_id)), None)
+        service_id = body.body.get("service_id")
+        client = next((each for each in self._clients if _may_use(each, service_id)), None)
         if client is None:
             text = f"no credentials of mode S are for service_id {service_id}"
             raise RequestRefused(NO_CREDENTIALS, text)
-        sent = _LocalRequest(asked.path, client, request)
-        await self._dispatcher.handle(sent, json.dumps(asked.body).encode())
-        return sent.writer.answer()
+        local_request = _LocalRequest(body.path, client, request)
+        await self._dispatcher.handle(local_request, json.dumps(body.body).encode())
+        return local_request.writer.as_view()
 
 
-def _fits(client: Client, service_id: object) -> bool:
+def _may_use(client: Client, service_id: object) -> bool:
     return not isinstance(service_id, int) or client.may_use(service_id)
 
 
-class _Kept:
+class _StoredAnswer:
     """Stores the answer; replaces the writer of a connection."""
 
     def __init__(self) -> None:
@@ -76,8 +76,7 @@ class _Kept:
     async def write_eof(self, chunk: bytes = b"") -> None:
         self._written += chunk
 
-    def answer(self) -> SentRequest:
-        """The stored answer."""
+    def as_view(self) -> SentRequest:
         if not self._written:
             return {"status": None, "headers": {}, "body": "a fault lost the answer"}
         head, _, body = self._written.partition(b"\r\n\r\n")
@@ -102,19 +101,19 @@ class _LocalRequest:
     keep_alive: ClassVar = True
     content: ClassVar = EMPTY_PAYLOAD
 
-    def __init__(self, path: str, client: Client, behind: web.Request) -> None:
+    def __init__(self, path: str, client: Client, original: web.Request) -> None:
         basic = basic_credentials(client.client_key, client.secret_key)
         self.path = path
-        self.scheme = behind.scheme
-        self.client_max_size = behind.client_max_size
+        self.scheme = original.scheme
+        self.client_max_size = original.client_max_size
         self.headers = CIMultiDict(
             {
-                hdrs.HOST: behind.headers[hdrs.HOST],
+                hdrs.HOST: original.headers[hdrs.HOST],
                 hdrs.AUTHORIZATION: f"Basic {basic}",
                 hdrs.USER_AGENT: _USER_AGENT,
             }
         )
-        self.writer = _Kept()
-        real = behind.transport
-        name = None if real is None else real.get_extra_info("sockname")
+        self.writer = _StoredAnswer()
+        transport = original.transport
+        name = None if transport is None else transport.get_extra_info("sockname")
         self.transport = None if name is None else asyncio.Transport({"sockname": name})

@@ -23,14 +23,14 @@ from sandbox_sim.web.control.input import (
     ServiceBody,
     ServiceListQuery,
 )
-from sandbox_sim.web.control.records import existing, no_such
+from sandbox_sim.web.control.records import not_found, require_found
 from sandbox_sim.web.routes import ListOf, Reply, RouteGroup, route
 from sandbox_sim.web.transport.requests import PublicAddress
 
-MOST = 1000
+MAX_COUNT = 1000
 
 # Where the callbacks of pending seeded payments go.
-_INBOX = "/_sandbox/inbox/seed"
+_SEED_INBOX = "/_sandbox/inbox/seed"
 
 
 class SeedBody(Input):
@@ -43,7 +43,7 @@ class SeedBody(Input):
     seed: int = Field(
         42, ge=0, le=LARGEST_INTEGER, description=f"an integer from 0 to {LARGEST_INTEGER}"
     )
-    count: int = Field(20, ge=1, le=MOST, description=f"an integer from 1 to {MOST}")
+    count: int = Field(20, ge=1, le=MAX_COUNT, description=f"an integer from 1 to {MAX_COUNT}")
     service_id: int = Field(55, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
 
 
@@ -55,7 +55,7 @@ class PersonView(TypedDict):
     nw: str
 
 
-_person = viewer(PersonView)
+_view_person = viewer(PersonView)
 
 
 class Seeded(TypedDict):
@@ -69,7 +69,7 @@ class Seeded(TypedDict):
     people: Annotated[list[PersonView], "the customers of the payments and the SMS"]
 
 
-_NAMES = (
+_A_NAME = (
     f"1 to {MAX_IDENTIFIER} characters, of letters, digits and . _ -, the first a letter or a digit"
 )
 
@@ -79,12 +79,12 @@ _SNAPSHOT = "/_sandbox/snapshots/{name}"
 class SnapshotBody(Input):
     """The body of `POST snapshots`: a name, and a service; without `service_id` all services."""
 
-    name: str = Field(pattern=f"^{NAME_PATTERN}$", description=_NAMES)
+    name: str = Field(pattern=f"^{NAME_PATTERN}$", description=_A_NAME)
     service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
 
 
 class WasReset(TypedDict):
-    """What was reset, and what is kept."""
+    """The service that was reset, and the records that are kept."""
 
     service_id: Annotated[int | None, "the service; null for all"]
     kept: Annotated[list[str], "what is kept: snapshots, and in production records of mode P"]
@@ -115,61 +115,61 @@ class StateRoutes(RouteGroup):
 
     @route("POST /_sandbox/reset", "delete all records of one service or of all", group="Reset",
            optional=True)  # fmt: skip
-    async def reset(self, _request: web.Request, asked: ServiceBody) -> WasReset:
+    async def reset(self, _request: web.Request, body: ServiceBody) -> WasReset:
         """Delete all records of one service, or of all."""
-        await self.manual_actions.reset(asked.service_id)
+        await self.manual_actions.reset(body.service_id)
         kept = ["mode P", "snapshots"] if self.production else ["snapshots"]
-        return {"service_id": asked.service_id, "kept": kept}
+        return {"service_id": body.service_id, "kept": kept}
 
     @route("POST /_sandbox/seed", "fill a service with made-up people, payments and SMS",
            group="Seed", optional=True, errors=(SEEDED_ALREADY,))  # fmt: skip
-    async def seed(self, request: web.Request, asked: SeedBody) -> Seeded:
+    async def seed(self, request: web.Request, body: SeedBody) -> Seeded:
         """Add `count` payments and SMS to a service; HTTP 409 if it has any of them already."""
-        inbox = self.public_address(request) + _INBOX
-        seeded = await self.seeding.seed(asked.seed, asked.service_id, asked.count, inbox)
+        inbox = self.public_address(request) + _SEED_INBOX
+        seeded = await self.seeding.seed(body.seed, body.service_id, body.count, inbox)
         if seeded is None:
-            there = f"service {asked.service_id} already has the records of seed {asked.seed}"
+            problem = f"service {body.service_id} already has the records of seed {body.seed}"
             hint = "reset the service or choose another seed"
-            raise RequestRefused(SEEDED_ALREADY, f"{there}: {hint}")
+            raise RequestRefused(SEEDED_ALREADY, f"{problem}: {hint}")
         return {
-            "seed": asked.seed,
-            "service_id": asked.service_id,
+            "seed": body.seed,
+            "service_id": body.service_id,
             "payments": seeded.payments,
             "messages": seeded.messages,
             "fewer": list(seeded.fewer),
-            "people": [*map(_person, seeded.sample.people)],
+            "people": [*map(_view_person, seeded.sample.people)],
         }
 
     @route("GET /_sandbox/snapshots", "list snapshots",
            answer=ListOf("snapshots", SnapshotView), errors=(NOT_FOUND,))  # fmt: skip
-    async def list(self, _request: web.Request, asked: ServiceListQuery) -> Reply:
+    async def list(self, _request: web.Request, query: ServiceListQuery) -> Reply:
         """List snapshots, newest first."""
-        found = await self.snapshots.list(asked.listing)
-        return asked.listed("snapshots", found, attrgetter("name"), shown)
+        found = await self.snapshots.list(query.listing)
+        return query.page_view("snapshots", found, attrgetter("name"), shown)
 
     @route("POST /_sandbox/snapshots", "save a snapshot; one of the same name is replaced",
            status=201)  # fmt: skip
-    async def save(self, _request: web.Request, asked: SnapshotBody) -> SnapshotView:
+    async def save(self, _request: web.Request, body: SnapshotBody) -> SnapshotView:
         """Save the state of one service, or of all; a snapshot of the same name is replaced."""
-        return shown(await self.snapshots.save(asked.name, asked.service_id))
+        return shown(await self.snapshots.save(body.name, body.service_id))
 
     @route(f"POST {_SNAPSHOT}/restore", "restore a snapshot", optional=True)
-    async def restore(self, request: web.Request, _asked: Nothing) -> SnapshotView:
+    async def restore(self, request: web.Request, _body: Nothing) -> SnapshotView:
         """Restore the state; every time in it moves by the time since the snapshot."""
         name = request.match_info["name"]
         restored = await self.snapshots.restore(name) if is_valid_name(name) else None
-        return shown(existing(restored, "snapshots", name))
+        return shown(require_found(restored, "snapshots", name))
 
     @route(f"DELETE {_SNAPSHOT}", "delete a snapshot")
     async def delete(self, request: web.Request) -> Deleted:
         name = request.match_info["name"]
         if not (is_valid_name(name) and await self.snapshots.delete(name)):
-            raise no_such("snapshots", name)
+            raise not_found("snapshots", name)
         return {"deleted": 1}
 
     @route("POST /_sandbox/backup", "write a copy of the SQLite file into its folder",
            group="Backup", status=201, optional=True, errors=(NO_FILE,))  # fmt: skip
-    async def back_up(self, _request: web.Request, _asked: Nothing) -> BackupView:
+    async def back_up(self, _request: web.Request, _body: Nothing) -> BackupView:
         """Write a copy of the SQLite file into its folder; other requests wait meanwhile."""
         if self.file is None:
             text = (

@@ -23,7 +23,7 @@ from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER, MAX_REFERENCE
 from sandbox_sim.web.api.request_models import Identifier, Reference
 from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.errors import RequestRefused, of_production
+from sandbox_sim.web.control.errors import RequestRefused, require_production
 from sandbox_sim.web.control.input import (
     AN_AMOUNT,
     AmountText,
@@ -32,11 +32,11 @@ from sandbox_sim.web.control.input import (
     Nothing,
     StatusWord,
     WhoAndWhy,
-    worded,
+    codes_and_words,
 )
 from sandbox_sim.web.control.records import (
-    existing,
-    no_such,
+    not_found,
+    require_found,
     service_of,
     transaction_route,
 )
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from sandbox_sim.production.manual_actions import ManualSettlements
     from sandbox_sim.production.status_asking import StatusAsking
 
-_SETTLED: Final = ("000", "001", "003")
+_FINAL_STATUSES: Final = ("000", "001", "003")
 
-_MOST_DIGITS: Final = 30
+_MAX_DIGITS: Final = 30
 
 
 class SettleBody(Input):
@@ -59,7 +59,8 @@ class SettleBody(Input):
     """
 
     status: Annotated[str, StatusWord] = Field(
-        pattern=f"^({'|'.join(_SETTLED)})$", description=f"one of {worded(_SETTLED)}"
+        pattern=f"^({'|'.join(_FINAL_STATUSES)})$",
+        description=f"one of {codes_and_words(_FINAL_STATUSES)}",
     )
 
 
@@ -107,7 +108,7 @@ class RefundBody(Input):
         description=f"the name of the person who refunds, at most {MAX_IDENTIFIER} characters"
     )
     reason: Reference = Field(description=f"the reason, at most {MAX_REFERENCE:,} characters")
-    amount: Annotated[Decimal, Field(gt=0, max_digits=_MOST_DIGITS)] | None = Field(
+    amount: Annotated[Decimal, Field(gt=0, max_digits=_MAX_DIGITS)] | None = Field(
         None, description="a number above 0; by default all that is left"
     )
     transaction_id: Name | None = Field(
@@ -148,55 +149,55 @@ class TransactionActionRoutes(RouteGroup):
     @transaction_route("POST {}/settle", "decide a pending transaction{} now and send its callback",
                        errors.ALREADY_DECIDED, errors.FORCE_NEEDED, errors.PRODUCTION,
                        answer=SettledView)  # fmt: skip
-    async def settle(self, request: web.Request, asked: LiveSettleBody) -> TransactionView:
+    async def settle(self, request: web.Request, body: LiveSettleBody) -> TransactionView:
         """Decide a pending transaction now; HTTP 409 if it has been decided.
 
         With a field for mode P, only a transaction of mode P; else one of mode S is preferred.
         """
-        if asked.is_live:
-            return await self._settle_live(request, asked)
+        if body.is_live:
+            return await self._settle_live(request, body)
         name = request.match_info["id"]
         found: Any = await self.ids.transaction(name, service_of(request))
         if found is None:
-            return await self._settle_live(request, asked)
+            return await self._settle_live(request, body)
         ids = found["service_id"], found["network_transaction_id"]
-        found = await self.manual_actions.settle(*ids, Status(asked.status))
-        settled = existing(found, "transactions", name)
+        found = await self.manual_actions.settle(*ids, Status(body.status))
+        settled = require_found(found, "transactions", name)
         if not settled.was_pending:
             text = f"the transaction already has the final status {settled.transaction.status}"
             raise RequestRefused(errors.ALREADY_DECIDED, text)
         return shown(settled.transaction, self.clock.now())
 
-    async def _settle_live(self, request: web.Request, asked: LiveSettleBody) -> SettledView:
+    async def _settle_live(self, request: web.Request, body: LiveSettleBody) -> SettledView:
         name, service_id = request.match_info["id"], service_of(request)
         found: Any = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         network_id = name if found is None else found["network_transaction_id"]
         live = self.live_actions
-        if found is None and (live is None or not await live.has_attempt(name, service_id)):
-            raise await self._not_live(name, service_id)
-        if not (asked.reason or "").strip() or not (asked.by or "").strip():
+        if found is None and (live is None or not await live.knows(name, service_id)):
+            raise await self._not_live_refusal(name, service_id)
+        if not (body.reason or "").strip() or not (body.by or "").strip():
             text = f"transaction {name} is of mode P: set reason, and by to your name"
             raise RequestRefused(errors.BAD_REQUEST, text)
-        live = of_production(live, "payments of mode P cannot be settled")
+        live = require_production(live, "payments of mode P cannot be settled")
         from sandbox_sim.production.manual_actions import Decision  # noqa: PLC0415 -- only here
 
-        by, reason = redact_text(str(asked.by)), redact_text(str(asked.reason))
+        by, reason = redact_text(str(body.by)), redact_text(str(body.reason))
         decision = Decision(
-            Status(asked.status),
+            Status(body.status),
             by,
             reason,
-            force=asked.force,
-            amount=None if asked.amount is None else Decimal(asked.amount),
-            network_id=redact_text(asked.network_id or ""),
+            force=body.force,
+            amount=None if body.amount is None else Decimal(body.amount),
+            network_id=redact_text(body.network_id or ""),
         )
-        settled = existing(await live.settle(network_id, decision), "transactions", name)
+        settled = require_found(await live.settle(network_id, decision), "transactions", name)
         view = shown(settled.transaction, self.clock.now())
         return {**view, "network_said": settled.network_said}
 
-    async def _not_live(self, name: str, service_id: int | None) -> RequestRefused:
+    async def _not_live_refusal(self, name: str, service_id: int | None) -> RequestRefused:
         """The refusal of fields for mode P, if no transaction of mode P has this id."""
         if await self.ids.transaction(name, service_id) is None:
-            return no_such("transactions", name)
+            return not_found("transactions", name)
         text = (
             f"transaction {name} is of mode S: leave out reason, by, amount and network_id, which "
             "are for mode P"
@@ -206,18 +207,18 @@ class TransactionActionRoutes(RouteGroup):
     @transaction_route("POST {}/ask",
                        "ask the network of a transaction{} of mode P for its outcome now",
                        errors.CANNOT_ASK, answer=AskedView, optional=True)  # fmt: skip
-    async def ask(self, request: web.Request, _asked: Nothing) -> Reply:
+    async def ask(self, request: web.Request, _body: Nothing) -> Reply:
         """Ask now, save the answer of the network, and answer with the transaction."""
         name, service_id = request.match_info["id"], service_of(request)
         found = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         network_id = name if found is None else str(found["network_transaction_id"])
         if self.asking is not None and self.live_records is not None:
-            said = await self.asking.ask_by_hand(network_id, service_id)
-            asked = await self.live_records.transaction(network_id, service_id)
-            if said is not None and asked is not None:
-                return {**asked, "network_said": said}
+            answer = await self.asking.ask_by_hand(network_id, service_id)
+            details = await self.live_records.transaction(network_id, service_id)
+            if answer is not None and details is not None:
+                return {**details, "network_said": answer}
         if found is None and await self.ids.transaction(name, service_id) is None:
-            raise no_such("transactions", name)
+            raise not_found("transactions", name)
         why = (
             "production is off"
             if found is not None
@@ -227,14 +228,14 @@ class TransactionActionRoutes(RouteGroup):
 
     @transaction_route("POST {}/refund", "refund a collection{}, or a part of it, to its payer",
                        errors.NOT_REFUNDED, errors.AMBIGUOUS, errors.PRODUCTION)  # fmt: skip
-    async def refund(self, request: web.Request, asked: RefundBody) -> RefundView:
+    async def refund(self, request: web.Request, body: RefundBody) -> RefundView:
         """Refund a collection; HTTP 409 if that is not possible."""
         name, service_id = request.match_info["id"], service_of(request)
-        modes = [each for each in ServiceMode if asked.mode in {None, each.value}]
+        modes = [each for each in ServiceMode if body.mode in {None, each.value}]
         named: list[Any] = [await self.ids.transaction(name, service_id, mode) for mode in modes]
         found = [each for each in named if each is not None]
         if not found:
-            raise no_such("transactions", name)
+            raise not_found("transactions", name)
         if len(found) > 1:
             text = f"{name!r} fits a transaction of each mode: name it in mode, S or P"
             raise RequestRefused(errors.AMBIGUOUS, text)
@@ -244,7 +245,7 @@ class TransactionActionRoutes(RouteGroup):
             text = "Production mode is off, so payments of mode P cannot be refunded"
             raise RequestRefused(errors.PRODUCTION, text)
         key = CollectionKey(view["service_id"], view["network_transaction_id"], mode)
-        by, reason = redact_text(asked.by.strip()), redact_text(asked.reason.strip())
-        order = RefundOrder(by, reason, asked.amount, asked.transaction_id)
+        by, reason = redact_text(body.by.strip()), redact_text(body.reason.strip())
+        order = RefundOrder(by, reason, body.amount, body.transaction_id)
         made = await self.refunds.refund(key, order, partial(self.public_address, request))
         return {**shown(made.transaction, self.clock.now()), "said": made.why}

@@ -74,7 +74,7 @@ class Schemas:
         self.components: dict[str, Schema] = {}
         self._models: dict[str, Any] = {}
 
-    def of(self, annotation: Any) -> Schema:
+    def schema_of(self, annotation: Any) -> Schema:
         """The schema of an annotation.
 
         In `Annotated`, a text is the description, and an enumeration or a tuple lists the values.
@@ -92,9 +92,9 @@ class Schemas:
         if origin in {Union, UnionType}:
             return self._union(arguments)
         if origin in {list, Sequence}:
-            return {"type": "array", "items": self.of(arguments[0])}
+            return {"type": "array", "items": self.schema_of(arguments[0])}
         if origin is dict:
-            return {"type": "object", "additionalProperties": self.of(arguments[1])}
+            return {"type": "object", "additionalProperties": self.schema_of(arguments[1])}
         return dict(_TYPES[annotation])
 
     def _reference(self, model: Any) -> Schema:
@@ -109,7 +109,7 @@ class Schemas:
     def _component(self, model: Any) -> Schema:
         hints = get_type_hints(model, include_extras=True)
         required = [name for name in hints if name in model.__required_keys__]
-        properties = {name: self.of(_value_type(hint)) for name, hint in hints.items()}
+        properties = {name: self.schema_of(_value_type(hint)) for name, hint in hints.items()}
         return {
             "type": "object",
             "description": inspect.getdoc(model),
@@ -118,7 +118,7 @@ class Schemas:
         }
 
     def _annotated(self, annotation: Any, extras: Sequence[object]) -> Schema:
-        schema = self.of(annotation)
+        schema = self.schema_of(annotation)
         for extra in extras:
             match extra:
                 case str():
@@ -128,11 +128,11 @@ class Schemas:
                     schema["enum"] = [*extra, *nothing]
                 case type() if issubclass(extra, Enum):
                     values = tuple(each.value for each in extra)
-                    schema |= self._annotated(annotation, [values, *_meaning_of(extra)])
+                    schema |= self._annotated(annotation, [values, *_meanings_of(extra)])
         return schema
 
     def _union(self, members: Sequence[Any]) -> Schema:
-        schemas = [self.of(member) for member in members]
+        schemas = [self.schema_of(member) for member in members]
         if all(schema.keys() == {"type"} for schema in schemas):
             return {"type": [schema["type"] for schema in schemas]}
         return {"anyOf": schemas}
@@ -142,38 +142,38 @@ def _value_type(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is NotRequired else hint
 
 
-_TEMPLATE = REF + "{model}"
+_REF_TEMPLATE = REF + "{model}"
 
 _NUMBER: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST_INTEGER}
 
 
 # The beginning of a line of a docstring that says what a field or a value means.
-_FIELD: Final = re.compile(r"^([\w-]+): ", re.MULTILINE)
+_FIELD_LINE: Final = re.compile(r"^([\w-]+): ", re.MULTILINE)
 
 
-def _explained(model: type) -> tuple[str, Mapping[str, str]]:
-    """What a docstring says of the whole, and of each field or value in a line `name: text`.
+def _parse_docstring(model: type) -> tuple[str, Mapping[str, str]]:
+    """The description in a docstring, and the meanings of fields or values in lines `name: text`.
 
-    The fields of the bases of a model are explained in theirs.
+    The docstrings of the bases of a model have the meanings of their fields.
     """
     about, meanings = "", dict[str, str]()
     for each in reversed(model.__mro__):
-        about, *parts = _FIELD.split(inspect.cleandoc(each.__doc__ or ""))
+        about, *parts = _FIELD_LINE.split(inspect.cleandoc(each.__doc__ or ""))
         texts = (" ".join(text.split()).removesuffix(".") for text in parts[1::2])
         meanings |= dict(zip(parts[::2], texts, strict=True))
     return about.strip(), meanings
 
 
-def _meaning_of(values: type[Enum]) -> Sequence[str]:
-    """The meaning of the values in one text, if their class explains them."""
-    meanings = _explained(values)[1]
+def _meanings_of(values: type[Enum]) -> Sequence[str]:
+    """The meanings of the values in one text, if their docstring has them."""
+    meanings = _parse_docstring(values)[1]
     known = [each.value for each in values if each.value in meanings]
     texts = [f"`{value}`: {meanings[value]}" for value in known]
     return ["; ".join(texts)] if texts else []
 
 
-class _Brief(GenerateJsonSchema):
-    """Leaves out what pydantic adds by itself: names as titles, and defaults that say nothing.
+class _BriefJsonSchema(GenerateJsonSchema):
+    """Leaves out the titles of pydantic, and defaults that are objects or null.
 
     The meaning of a field comes from the docstring of its model. The description of a field says
     what an input must be.
@@ -181,7 +181,7 @@ class _Brief(GenerateJsonSchema):
 
     def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
         made = super().model_schema(schema)
-        about, meanings = _explained(schema["cls"])
+        about, meanings = _parse_docstring(schema["cls"])
         made["description"] = about
         for name, field in made.get("properties", {}).items():
             texts = (meanings.get(name), field.get("description"))
@@ -202,16 +202,15 @@ class Models:
     """The pydantic models of the inputs; `components` has the schema of each."""
 
     def __init__(self, inputs: Iterable[Query | Body]) -> None:
-        found = [each.model for each in inputs]
-        models = dict.fromkeys(each for each in found if _is_model(each))
+        models = [each.model for each in inputs]
         self._schemas, defined = models_json_schema(
-            [(model, "validation") for model in models],
-            ref_template=_TEMPLATE,
-            schema_generator=_Brief,
+            [(model, "validation") for model in dict.fromkeys(filter(_is_model, models))],
+            ref_template=_REF_TEMPLATE,
+            schema_generator=_BriefJsonSchema,
         )
         self.components: dict[str, Schema] = defined.get("$defs", {})
         self._unions: dict[int, Schema] = {}
-        for adapter in (each for each in found if isinstance(each, TypeAdapter)):
+        for adapter in (each for each in models if isinstance(each, TypeAdapter)):
             self._unions[id(adapter)] = self._union(adapter)
         for schema in self.components.values():
             schema.pop("title", None)
@@ -255,11 +254,11 @@ class Models:
 
     def _union(self, adapter: TypeAdapter[Any]) -> Schema:
         """A tagged union; unions within it become components, so that `mapping` can name them."""
-        schema = adapter.json_schema(ref_template=_TEMPLATE, schema_generator=_Brief)
+        schema = adapter.json_schema(ref_template=_REF_TEMPLATE, schema_generator=_BriefJsonSchema)
         self.components |= schema.pop("$defs")
-        return self._named(schema, "MakePayment")
+        return self._component_union(schema, "MakePayment")
 
-    def _named(self, union: Schema, name: str) -> Schema:
+    def _component_union(self, union: Schema, name: str) -> Schema:
         named: list[tuple[Schema, str]] = []
         mapping: dict[str, str] = {}
         for tag, choice in union["discriminator"]["mapping"].items():
@@ -269,7 +268,7 @@ class Models:
             reference = next((ref for known, ref in named if known == choice), None)
             if reference is None:
                 component = name + tag.capitalize()
-                self.components[component] = self._named(choice, component)
+                self.components[component] = self._component_union(choice, component)
                 reference = REF + component
                 named.append((choice, reference))
             mapping[tag] = reference
@@ -309,13 +308,13 @@ def _filter_schema(query: Query, name: str) -> Schema:
 def callbacks_of(schemas: Schemas) -> Schema:
     """The callback of a payment: its body depends on the setting `callback_profile` (D27)."""
     models = dict.fromkeys(CALLBACK_MODELS.values())
-    content = {JSON: {"schema": {"anyOf": [schemas.of(model) for model in models]}}}
+    content = {JSON: {"schema": {"anyOf": [schemas.schema_of(model) for model in models]}}}
     post = {**_FIXED["callback"], "requestBody": {"required": True, "content": content}}
     return {"outcome": {"{$request.body#/callback_url}": {"post": post}}}
 
 
 # What every operation of the interface can answer: status, code and reason.
-_COMMON: Final = (
+_COMMON_ERRORS: Final = (
     ErrorCode(401, "100", "the credentials are missing or wrong (D3)"),
     ErrorCode(403, "403", "a page or a Host that is not allowed (D42)"),
     ErrorCode(403, "403", "User-Agent is missing or blank (D4)"),
@@ -325,30 +324,30 @@ _COMMON: Final = (
     ErrorCode(500, "500", "an internal error of the server"),
 )
 
-_FAULTS: Final = tuple(
+_FAULT_ERRORS: Final = tuple(
     ErrorCode(status, "500", "a fault") for status in FAULT_STATUSES if status >= 500
 )
 
-_SERVICE: Final = ErrorCode(403, "403", "the credentials are not for this service (D2)")
+_WRONG_SERVICE: Final = ErrorCode(403, "403", "the credentials are not for this service (D2)")
 
-_ON_REQUEST: Final = "only if an override or a fault of the control API sets it"
+_ONLY_IF_SET: Final = "only if an override or a fault of the control API sets it"
 
-_ALWAYS: Final = ("X-Sandbox-Rule", "X-Sandbox-Request-Id")
+_COMMON_HEADERS: Final = ("X-Sandbox-Rule", "X-Sandbox-Request-Id")
 
 
 def interface_responses(route: Route, schemas: Schemas, reject_status: int) -> Schema:
     """The answers of an operation of the interface, by HTTP status."""
-    found: dict[int, list[Schema]] = defaultdict(list)
+    by_status: dict[int, list[Schema]] = defaultdict(list)
     for answer in route.answers:
-        found[answer.status].append(schemas.of(answer.model))
+        by_status[answer.status].append(schemas.schema_of(answer.model))
     codes = _codes_by_status(route.operations[0], reject_status)
     reasons = _reasons(route, reject_status)
     responses = {}
-    for status in sorted({*found, *codes}):
+    for status in sorted({*by_status, *codes}):
         if codes[status]:
-            found[status].append(_rejection(status, codes[status], schemas))
-        options = found[status]
-        names = [*_ALWAYS, *(["Retry-After"] if status == 429 else [])]
+            by_status[status].append(_rejection_schema(status, codes[status], schemas))
+        options = by_status[status]
+        names = [*_COMMON_HEADERS, *(["Retry-After"] if status == 429 else [])]
         responses[str(status)] = {
             "description": _description(route, status, reasons[status]),
             "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
@@ -365,16 +364,16 @@ def _codes_by_status(operation: Operation, reject_status: int) -> Mapping[int, S
             continue
         own_status = Reply(code, "D6", "").from_operation(operation).http_status
         codes[own_status or (reject_status if row.sandbox else row.http_status)].append(code)
-    for status, code, _when in (*_COMMON, *_FAULTS):
+    for status, code, _when in (*_COMMON_ERRORS, *_FAULT_ERRORS):
         codes[status] += [] if code in codes[status] else [code]
     return codes
 
 
 def _reasons(route: Route, reject_status: int) -> Mapping[int, Sequence[str]]:
     reasons: dict[int, list[str]] = defaultdict(list)
-    errors = (*route.errors, *_COMMON)
+    errors = (*route.errors, *_COMMON_ERRORS)
     if not any(error.code == "403" for error in route.errors):
-        errors += (_SERVICE,)
+        errors += (_WRONG_SERVICE,)
     for status, code, when in errors:
         sandbox = CATALOGUE[code].sandbox
         reasons[reject_status if sandbox else status].append(f"{code}: {when}")
@@ -385,7 +384,7 @@ def _description(route: Route, status: int, reasons: Sequence[str]) -> str:
     done = [
         f"{_code_of(answer.model)}: done" for answer in route.answers if answer.status == status
     ]
-    return "; ".join([*dict.fromkeys(done), *reasons]) or _ON_REQUEST
+    return "; ".join([*dict.fromkeys(done), *reasons]) or _ONLY_IF_SET
 
 
 def _code_of(model: Any) -> str:
@@ -393,7 +392,7 @@ def _code_of(model: Any) -> str:
     return str(code)
 
 
-def _rejection(status: int, codes: Sequence[str], schemas: Schemas) -> Schema:
+def _rejection_schema(status: int, codes: Sequence[str], schemas: Schemas) -> Schema:
     name = f"Rejection{status}"
     schema = {
         "type": "object",
@@ -416,7 +415,7 @@ def control_responses(route: Route, schemas: Schemas) -> Schema:
     for answer in route.answers:
         response = responses.setdefault(str(answer.status), {"description": answer.when})
         if answer.media_type is not None and route.method != "HEAD":
-            content = {"schema": _model(answer.model, schemas)} if answer.model else {}
+            content = {"schema": _answer_schema(answer.model, schemas)} if answer.model else {}
             response.setdefault("content", {})[answer.media_type] = content
     by_status: dict[int, list[ErrorCode]] = defaultdict(list)
     for error in errors_of(route):
@@ -426,19 +425,19 @@ def control_responses(route: Route, schemas: Schemas) -> Schema:
         reasons = [response["description"], *(f"`{each.code}`: {each.when}" for each in errors)]
         response["description"] = "; ".join(filter(None, reasons))
         if route.method != "HEAD":
-            schema = _error([each.code for each in errors])
+            schema = _error_schema([each.code for each in errors])
             response.setdefault("content", {})[JSON] = {"schema": schema}
     return dict(sorted(responses.items()))
 
 
-def _model(model: Any, schemas: Schemas) -> Schema:
+def _answer_schema(model: Any, schemas: Schemas) -> Schema:
     if not isinstance(model, ListOf):
-        return schemas.of(model)
+        return schemas.schema_of(model)
     properties: Schema = {
         model.plural: {
             "type": "array",
             "description": model.order,
-            "items": schemas.of(model.item),
+            "items": schemas.schema_of(model.item),
         },
     }
     if model.has_next:
@@ -450,13 +449,13 @@ def _model(model: Any, schemas: Schemas) -> Schema:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _error(codes: Iterable[str]) -> Schema:
+def _error_schema(codes: Iterable[str]) -> Schema:
     code = {"properties": {"code": {"enum": list(codes)}}}
     return {"allOf": [{"$ref": REF + "Error"}, {"properties": {"error": code}}]}
 
 
-def _describe(components: Schema) -> None:
-    """Describe each field that its model does not describe by what its name means everywhere."""
+def _describe_fields(components: Schema) -> None:
+    """Give each field without a description the common meaning of its name."""
     meanings = field_meanings()
     for schema in components.values():
         for name, field in schema.get("properties", {}).items():
@@ -479,9 +478,9 @@ def openapi_document(routes: Iterable[Route], facts: ServerFacts) -> Schema:
         for method in _methods_of(route, routes):
             item = paths.setdefault(route.path, {})
             item[method.lower()] = _operation(route, method, models, schemas, facts)
-    responses = _share(paths)
+    responses = _share_responses(paths)
     components = {**models.components, **_FIXED["schemas"], **schemas.components}
-    _describe(components)
+    _describe_fields(components)
     document: Schema = _FIXED["document"]
     return {
         **document,
@@ -493,7 +492,7 @@ def openapi_document(routes: Iterable[Route], facts: ServerFacts) -> Schema:
     }
 
 
-def _share(paths: Schema) -> Schema:
+def _share_responses(paths: Schema) -> Schema:
     """Move responses that several operations share to components, to shorten the document."""
     users: dict[str, list[tuple[Schema, str]]] = defaultdict(list)
     for responses in (each["responses"] for item in paths.values() for each in item.values()):
@@ -513,8 +512,8 @@ def _share(paths: Schema) -> Schema:
 def _methods_of(route: Route, routes: Iterable[Route]) -> Sequence[str]:
     if route.method != ANY_METHOD:
         return [route.method]
-    taken = {each.method for each in routes if each.path == route.path}
-    return [method for method in _METHODS if method not in taken]
+    used = {each.method for each in routes if each.path == route.path}
+    return [method for method in _METHODS if method not in used]
 
 
 def _operation(
@@ -570,7 +569,7 @@ def _request_body(body: Body, models: Models, schemas: Schemas) -> Schema:
     if models.has(body):
         schema = models.body(body)
     elif body.model is not None:
-        schema = schemas.of(body.model)
+        schema = schemas.schema_of(body.model)
     return {
         "required": not body.optional,
         "content": {body.media_type: {"schema": schema}},

@@ -12,12 +12,12 @@ from sandbox_sim.web.openapi.document import REF, Schema
 from sandbox_sim.web.routes import CONTROL_PREFIX, JSON
 
 # The methods that the page can send; the answers to HEAD and OPTIONS have no body.
-_SENT: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
+_SENDABLE: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 _PARAGRAPHS: Final = re.compile(r"\n\n(?:- )?|\n- ")
 
 
-def context_of(document: Schema) -> Mapping[str, Any]:
-    """The names of the template; every operation and every schema gets an anchor there."""
+def template_context(document: Schema) -> Mapping[str, Any]:
+    """The values of the template, which gives every operation and every schema an anchor."""
     return {
         "about": document["info"]["description"],
         "groups": [tag["name"] for tag in document["tags"]],
@@ -45,7 +45,7 @@ def _operations(document: Schema) -> Iterator[Schema]:
     for path, item in document["paths"].items():
         for name, operation in item.items():
             method, responses = name.upper(), operation["responses"]
-            answers = {status: _resolved(each, document) for status, each in responses.items()}
+            answers = {status: _resolve(each, document) for status, each in responses.items()}
             content = operation.get("requestBody", {}).get("content", {JSON: {}})
             of_client = operation["security"] == [{"client": []}]
             is_json = any(
@@ -61,7 +61,7 @@ def _operations(document: Schema) -> Iterator[Schema]:
                 "method": method,
                 "answers": answers,
                 "first": next(first, None),
-                "has_form": not of_client and is_json and method in _SENT and JSON in content,
+                "has_form": not of_client and is_json and method in _SENDABLE and JSON in content,
                 "example": json.dumps(_example(schema, document), indent=2),
             }
 
@@ -89,7 +89,7 @@ def _example(schema: Schema, document: Schema) -> Any:
     return ""
 
 
-def _resolved(response: Schema, document: Schema) -> Schema:
+def _resolve(response: Schema, document: Schema) -> Schema:
     reference = response.get("$ref")
     if reference is None:
         return response

@@ -37,9 +37,9 @@ class ServerFacts(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class OpenapiRoutes(RouteGroup):
-    """The document and its page. table: returns all routes of the server. facts: at present."""
+    """The document and its page. all_routes: of the server. facts: at present."""
 
-    table: Callable[[], Sequence[Route]]
+    all_routes: Callable[[], Sequence[Route]]
     facts: Callable[[], ServerFacts]
     templates: Templates
     public_address: PublicAddress
@@ -70,9 +70,9 @@ class OpenapiRoutes(RouteGroup):
     def _make_document(self, facts: ServerFacts) -> "Schema":
         from sandbox_sim.web.openapi.document import openapi_document  # noqa: PLC0415 -- when asked
 
-        return openapi_document(self.table(), facts)
+        return openapi_document(self.all_routes(), facts)
 
     def _make_page(self, facts: ServerFacts) -> "Markup":
-        from sandbox_sim.web.openapi.page import context_of  # noqa: PLC0415 -- when asked
+        from sandbox_sim.web.openapi.page import template_context  # noqa: PLC0415 -- when asked
 
-        return self.templates.part("reference.html", context_of(self._document(facts)))
+        return self.templates.render_part("reference.html", template_context(self._document(facts)))

@@ -29,9 +29,9 @@ from sandbox_sim.web.routes import (
 )
 from sandbox_sim.web.transport.requests import ICON_PATH
 
-_FOLDER: Final = Path(__file__).with_name("static")
+_STATIC_FOLDER: Final = Path(__file__).with_name("static")
 
-_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_MEDIA_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 _HEADERS: Final = {
     "Cache-Control": "no-cache",
@@ -71,9 +71,9 @@ class StaticRoutes(RouteGroup):
             Route(
                 "GET", f"/_sandbox/static/{name}", partial(self._file, name),
                 f"load {name} of the pages", self.group,
-                (Answer(None, media_type=_type_of(name)),), self.access,
+                (Answer(None, media_type=_media_type(name)),), self.access,
             )
-            for name in _names()
+            for name in _file_names()
         ]  # fmt: skip
 
     @route(f"GET {CONTROL_PREFIX}/rules", "show the rules that answers name", answers=(PAGE,))
@@ -105,24 +105,24 @@ class StaticRoutes(RouteGroup):
         return await self._file(ICON, request)
 
     async def _file(self, name: str, _request: web.BaseRequest) -> web.Response:
-        body = await asyncio.to_thread(_read, name)
+        body = await asyncio.to_thread(_read_file, name)
         return web.Response(
-            body=body, content_type=_type_of(name), charset="utf-8", headers=_HEADERS
+            body=body, content_type=_media_type(name), charset="utf-8", headers=_HEADERS
         )
 
 
 @cache
-def _names() -> Sequence[str]:
-    return sorted(file.name for file in _FOLDER.iterdir() if file.suffix in _TYPES)
+def _file_names() -> Sequence[str]:
+    return sorted(file.name for file in _STATIC_FOLDER.iterdir() if file.suffix in _MEDIA_TYPES)
 
 
 @cache
-def _read(name: str) -> bytes:
-    return (_FOLDER / name).read_bytes()
+def _read_file(name: str) -> bytes:
+    return (_STATIC_FOLDER / name).read_bytes()
 
 
-def _type_of(name: str) -> str:
-    return _TYPES[Path(name).suffix]
+def _media_type(name: str) -> str:
+    return _MEDIA_TYPES[Path(name).suffix]
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ _EXPIRY: Final = re.compile(r"(0[1-9]|1[0-2]) ?/ ?([0-9]{2}|20[0-9]{2})", re.ASC
 _CVC: Final = re.compile(r"[0-9]{3,4}", re.ASCII)
 _BRANDS: Final = {"VIS": "Visa", "MAS": "Mastercard"}
 _CARD_PAGE: Final = PAY_PAGES + "/{id}"
-_GONE: Final = Answer(None, 404, HTML, "no such page, or it has expired after 15 minutes")
+_NOT_FOUND: Final = Answer(None, 404, HTML, "no such page, or it has expired after 15 minutes")
 
 
 class CardForm(TypedDict):
@@ -52,9 +52,9 @@ class CardPageRoutes(RouteGroup):
     group = "Payment page"
 
     @route(f"GET {_CARD_PAGE}", "open the page; after that the payment does not complete by itself",
-           answers=(PAGE, _GONE), access=Access.OPEN)  # fmt: skip
+           answers=(PAGE, _NOT_FOUND), access=Access.OPEN)  # fmt: skip
     @route(f"HEAD {_CARD_PAGE}", "check the page without opening it",
-           answers=(PAGE, _GONE), access=Access.OPEN)  # fmt: skip
+           answers=(PAGE, _NOT_FOUND), access=Access.OPEN)  # fmt: skip
     async def view(self, request: web.Request) -> web.Response:
         """Show the page. A GET opens it; a HEAD does not."""
         opening = request.method == hdrs.METH_GET
@@ -66,9 +66,9 @@ class CardPageRoutes(RouteGroup):
                PAGE,
                Answer(None, 303, None, "paid; the browser continues to `landing_page`"),
                Answer(None, 400, HTML, "the form has no valid `choice`"),
-               _GONE,
+               _NOT_FOUND,
            ),
-           body=Body(CardForm, media_type=FORM), access=Access.OWN_PAGE)  # fmt: skip
+           body=Body(CardForm, media_type=FORM), access=Access.SAME_SITE)  # fmt: skip
     async def choose(self, request: web.Request) -> web.Response:
         """Apply the choice of the customer; after a payment redirect to the landing page."""
         try:
@@ -79,28 +79,28 @@ class CardPageRoutes(RouteGroup):
                 "title": "No choice was made",
                 "sentence": "Choose Pay, Let it fail or Cancel.",
             }
-            return await self._page(request, "card_gone.html", context, status=400)
-        given = {name: form.get(name, "") for name in ("card_number", "expiry", "cvc")}
-        problem = _problem(given) if choice is Choice.PAY else None
+            return await self._page(request, "card_message.html", context, status=400)
+        card_fields = {name: form.get(name, "") for name in ("card_number", "expiry", "cvc")}
+        problem = _form_problem(card_fields) if choice is Choice.PAY else None
         card_page_id = request.match_info["id"]
         if problem is not None:
             page = await self.pages.view(card_page_id, opening=True)
             page = None if page is None else page._replace(problem=problem)
             return await self._answer(request, page)
-        card_number = "".join(given["card_number"].split())
+        card_number = "".join(card_fields["card_number"].split())
         page = await self.pages.choose(card_page_id, choice, card_number)
-        if page and page.problem is None and choice is Choice.PAY and _paid(page):
+        if page and page.problem is None and choice is Choice.PAY and _is_paid(page):
             address = page.transaction.landing_address
-            return web.Response(status=303, headers={hdrs.LOCATION: _location(address)})
+            return web.Response(status=303, headers={hdrs.LOCATION: _ascii_address(address)})
         return await self._answer(request, page)
 
     async def _answer(self, request: web.Request, page: HostedPage | None) -> web.Response:
         if page is None:
-            gone = {
+            message = {
                 "title": "No such payment",
                 "sentence": "The payment page does not exist, or it has expired after 15 minutes.",
             }
-            return await self._page(request, "card_gone.html", gone, status=404)
+            return await self._page(request, "card_message.html", message, status=404)
         transaction, payment = page.transaction, page.transaction.payment
         behaviour = self.behaviour.present
         context: dict[str, object] = {
@@ -129,22 +129,22 @@ class CardPageRoutes(RouteGroup):
         )
 
 
-def _problem(given: Mapping[str, str]) -> str | None:
+def _form_problem(card_fields: Mapping[str, str]) -> str | None:
     """A sentence about an expiry or a CVC in a wrong format; empty ones are not checked."""
-    if given["expiry"] and not _EXPIRY.fullmatch(given["expiry"].strip()):
+    if card_fields["expiry"] and not _EXPIRY.fullmatch(card_fields["expiry"].strip()):
         return "The expiry must be a month and a year, such as 12 / 29"
-    if given["cvc"] and not _CVC.fullmatch(given["cvc"].strip()):
+    if card_fields["cvc"] and not _CVC.fullmatch(card_fields["cvc"].strip()):
         return "The CVC must have 3 or 4 digits"
     return None
 
 
-def _paid(page: HostedPage) -> bool:
+def _is_paid(page: Page) -> bool:
     """Whether the customer paid. An override can still leave the payment pending."""
     return page.transaction.status in {Status.SUCCESSFUL, Status.PENDING}
 
 
-def _location(address: str) -> str:
-    """The address in ASCII, for a header. An ASCII address is kept exactly: it may be signed."""
+def _ascii_address(address: str) -> str:
+    """The address in ASCII, for a header. An ASCII address does not change: it may be signed."""
     if not address.isascii():
         with suppress(ValueError):  # not a valid host: the browser shows the error
             address = str(URL(address))

@@ -34,7 +34,7 @@ from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import iso
 from sandbox_sim.web.control.config import ChangeableSettings
 from sandbox_sim.web.control.input import LARGEST_INTEGER
-from sandbox_sim.web.control.ledger import ENDS, suspense_view
+from sandbox_sim.web.control.ledger import ADJUSTABLE, suspense_view
 from sandbox_sim.web.control.networks import network_view
 from sandbox_sim.web.pages.details import Details
 from sandbox_sim.web.pages.listing import RecordLists
@@ -44,12 +44,12 @@ from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.routes import CONTROL_PREFIX, PAGE, Access, Answer, RouteGroup, route
 from sandbox_sim.web.transport.requests import PublicAddress
 
-_SHOWN: Final = 8
+_MAX_DUE_JOBS: Final = 8
 
 # Some jobs have nothing left to do: a payment that was settled by hand keeps its job.
-_READ: Final = 40
+_MAX_JOBS_READ: Final = 40
 
-_OTHERS: Final = {
+_JOB_WORDS: Final = {
     JobKind.SETTLE_SMS: ("SMS", "sends or refunds SMS {job}"),
     JobKind.ASK_NETWORK: ("question", "asks a network about attempt {job}"),
     JobKind.RECHECK_FINAL: (
@@ -72,15 +72,15 @@ class DueJob(NamedTuple):
 async def due_jobs(unit: Unit) -> Sequence[DueJob]:
     """The next jobs that will do something, at most eight."""
     found: list[DueJob] = []
-    for job in await unit.next_jobs(_READ):
-        shown = await _shown(unit, job)
-        found += [shown] if shown is not None else []
-        if len(found) == _SHOWN:
+    for job in await unit.next_jobs(_MAX_JOBS_READ):
+        due = await _due_job(unit, job)
+        found += [due] if due is not None else []
+        if len(found) == _MAX_DUE_JOBS:
             break
     return found
 
 
-async def _shown(unit: Unit, job: Job) -> DueJob | None:
+async def _due_job(unit: Unit, job: Job) -> DueJob | None:
     """The job in words; None if it will do nothing."""
     at, service = iso(job.due_at), job.service_id
     if job.kind is JobKind.SETTLE:
@@ -100,7 +100,7 @@ async def _shown(unit: Unit, job: Job) -> DueJob | None:
         name = redact_text(callback.transaction_id)
         words = f"attempt {number} at the callback of {name} of service {service}"
         return DueJob(at, short, words)
-    short, long = _OTHERS[job.kind]
+    short, long = _JOB_WORDS[job.kind]
     return DueJob(at, short, long.format(job=f"{job.subject} of service {service}"))
 
 
@@ -156,7 +156,7 @@ def samples_json(url: str) -> str:
     return json.dumps(samples)
 
 
-_MOST: Final = 3
+_MAX_TROUBLES: Final = 3
 
 
 class Trouble(NamedTuple):
@@ -184,19 +184,18 @@ def troubles_of(callbacks: Iterable[Any]) -> list[Trouble]:
         if callback["state"] in UNACKNOWLEDGED and callback["attempts"]:
             groups[callback["url"], _reason(callback["attempts"][-1])].append(callback)
     found = [_trouble(url, reason, group) for (url, reason), group in groups.items()]
-    return sorted(found, key=lambda trouble: -trouble.callbacks)[:_MOST]
+    return sorted(found, key=lambda trouble: -trouble.callbacks)[:_MAX_TROUBLES]
 
 
 def _trouble(url: str, reason: str, group: list[Any]) -> Trouble:
     waiting = [each for each in group if each["state"] == "retrying"]
-    due = [each["attempts"][-1]["next_attempt_at"] for each in waiting]
-    failed = [each["id"] for each in group if each["state"] == "failed"]
+    due_times = [each["attempts"][-1]["next_attempt_at"] for each in waiting]
+    failed_ids = tuple(each["id"] for each in group if each["state"] == "failed")
     ids = tuple(each["id"] for each in waiting)
-    next_at = min(filter(None, due), default=None)
+    next_at = min(filter(None, due_times), default=None)
     status = group[0]["attempts"][-1]["status_code"]
     advice = "" if status is None else remedy_of_status(status)
-    newest_id = group[0]["id"]
-    return Trouble(len(group), url, reason, advice, newest_id, next_at, ids, tuple(failed))
+    return Trouble(len(group), url, reason, advice, group[0]["id"], next_at, ids, failed_ids)
 
 
 def _reason(attempt: Any) -> str:
@@ -218,25 +217,24 @@ VIEWS: Final[Mapping[str, str]] = {
     "settings": "Settings",
 }
 
-_NETWORKS: Final = "networks"
+_NETWORKS_VIEW: Final = "networks"
 
 
 def views_of(*, production: bool) -> Mapping[str, str]:
     """The views; in production there are networks instead of settings."""
     if not production:
         return VIEWS
-    kept = {name: title for name, title in VIEWS.items() if name != "settings"}
-    return {**kept, _NETWORKS: "Networks"}
+    views = {name: title for name, title in VIEWS.items() if name != "settings"}
+    return {**views, _NETWORKS_VIEW: "Networks"}
 
 
-_WITH_DETAIL: Final = ("payments", "callbacks", "sms", "requests")
+_WITH_TIMELINE: Final = ("payments", "callbacks", "sms", "requests")
 
-_RULES: Final = {"overrides": UserRuleKind.OVERRIDE, "faults": UserRuleKind.FAULT}
+_RULE_KINDS: Final = {"overrides": UserRuleKind.OVERRIDE, "faults": UserRuleKind.FAULT}
 
-# The path with the full texts that a view cuts; a payment is shown with its request and callbacks.
-_WHOLE: Final = CONTROL_PREFIX + "/{view}"
-
-_HAVE_PAYMENTS: Final = "transactions, requests or callbacks"
+# The lists of the control API with the full texts that a view cuts, if they have other names: a
+# payment is shown with its request and callbacks.
+_FULL_TEXT_LISTS: Final = {"payments": "transactions, requests or callbacks"}
 
 _LEDGER_PAGE: Final = 100
 
@@ -244,7 +242,7 @@ _RULES_PAGE: Final = 200
 _ANSWERS: Final = (PAGE, Answer(None, 303, None, "the browser must log in first"))
 
 
-class Asked(NamedTuple):
+class DashboardState(NamedTuple):
     """The state of the dashboard in its address."""
 
     view: str
@@ -254,15 +252,13 @@ class Asked(NamedTuple):
     only_timeline: bool
 
     @classmethod
-    def of(cls, query: Mapping[str, str], views: Container[str] = VIEWS) -> "Asked":
-        """Read a query; ignore unknown values."""
+    def parse(cls, query: Mapping[str, str], views: Container[str] = VIEWS) -> "DashboardState":
+        """Parse a query; ignore unknown values."""
         view = query.get("view", "")
         view = view if view in views else "payments"
-        opened, after = (
-            query.get(name, "")[:400].replace("\x00", "") for name in ("open", "after")
-        )
+        key, after = (query.get(name, "")[:400].replace("\x00", "") for name in ("open", "after"))
         search = parse_search(query.get("q", "").replace("\x00", ""))
-        return cls(view, search, opened, after, query.get("only") == "timeline")
+        return cls(view, search, key, after, query.get("only") == "timeline")
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,16 +294,16 @@ class DashboardRoutes(RouteGroup):
     async def view(self, request: web.Request) -> web.Response:
         """Show one view."""
         views = views_of(production=self.networks is not None)
-        asked = Asked.of(request.query, views)
+        state = DashboardState.parse(request.query, views)
         behaviour, url = self.behaviour.present, self.public_address(request)
         shown_settings = self.settings.shown(behaviour)
         settings = TimelineSettings(behaviour, self.credentials, url)
-        callbacks = await self.listing.callbacks_of(asked.search)
+        callbacks = await self.listing.callbacks_of(state.search)
         context = {
-            "view": asked.view,
-            "whole": _WHOLE.format(view=_HAVE_PAYMENTS if asked.view == "payments" else asked.view),
-            "search": asked.search,
-            "only_timeline": asked.only_timeline and asked.view in _WITH_DETAIL,
+            "view": state.view,
+            "full_text_path": f"{CONTROL_PREFIX}/{_FULL_TEXT_LISTS.get(state.view, state.view)}",
+            "search": state.search,
+            "only_timeline": state.only_timeline and state.view in _WITH_TIMELINE,
             "clock": {**clock_view.shown(self.clock), "jobs": await self.store.run(due_jobs)},
             "troubles": troubles_of(callbacks),
             "changed_settings": sum(each["changed"] for each in shown_settings.values()),
@@ -316,42 +312,44 @@ class DashboardRoutes(RouteGroup):
             "production": self.networks is not None,
             "needs_login": self.needs_login,
             "url": settings.url,
-            "number": asked.search.number or behaviour.sample_number,
-            **await self._content(asked, settings),
+            "number": state.search.number or behaviour.sample_number,
+            **await self._content(state, settings),
         }
         return await self.templates.page(request, "dashboard.html", context)
 
-    async def _content(self, asked: Asked, settings: TimelineSettings) -> Mapping[str, Any]:
+    async def _content(
+        self, state: DashboardState, settings: TimelineSettings
+    ) -> Mapping[str, Any]:
         """The content of the view."""
         content: dict[str, Any] = {
-            "rows": (), "after": asked.after, "next": None,
-            "open": "", "chosen": bool(asked.open), "timeline": None,
+            "rows": (), "after": state.after, "next": None,
+            "open": "", "chosen": bool(state.open), "timeline": None,
             "postings": (), "rules": (), "profiles": [*Profile],
             "fault_statuses": FAULT_STATUSES,
             "samples": samples_json(settings.url),
         }  # fmt: skip
-        if asked.view in _WITH_DETAIL:
-            page = await self.listing.page(asked.view, asked.search, asked.after or None)
-            opened = asked.open or (page.rows[0].key if page.rows else "")
-            timeline = await self.details.timeline(opened, settings) if opened else None
+        if state.view in _WITH_TIMELINE:
+            page = await self.listing.page(state.view, state.search, state.after or None)
+            key = state.open or (page.rows[0].key if page.rows else "")
+            timeline = await self.details.timeline(key, settings) if key else None
             content |= {
-                "rows": page.rows, "next": page.next, "open": opened, "timeline": timeline,
+                "rows": page.rows, "next": page.next, "open": key, "timeline": timeline,
             }  # fmt: skip
-        elif asked.view == "ledger":
-            content |= await self._ledger_context(asked)
-        elif asked.view == _NETWORKS and self.networks is not None:
+        elif state.view == "ledger":
+            content |= await self._ledger_context(state)
+        elif state.view == _NETWORKS_VIEW and self.networks is not None:
             content["networks"] = [network_view(each) for each in await self.networks.states()]
-        elif asked.view in _RULES:
-            listing = Listing(asked.search.service_id, None, _RULES_PAGE)
-            found = await self.rules.listed(_RULES[asked.view], listing)
+        elif state.view in _RULE_KINDS:
+            listing = Listing(state.search.service_id, None, _RULES_PAGE)
+            found = await self.rules.listed(_RULE_KINDS[state.view], listing)
             content["rules"] = [overrides.shown(rule) for rule in found]
         return content
 
-    async def _ledger_context(self, asked: Asked) -> Mapping[str, Any]:
-        after = int(asked.after[:18]) if asked.after.isascii() and asked.after.isdigit() else None
-        subject = asked.search.words[0] if asked.search.words else None
+    async def _ledger_context(self, state: DashboardState) -> Mapping[str, Any]:
+        after = int(state.after[:18]) if state.after.isascii() and state.after.isdigit() else None
+        subject = state.search.words[0] if state.search.words else None
         query = LedgerQuery(
-            service_id=asked.search.service_id,
+            service_id=state.search.service_id,
             subject=subject,
             after=min(after or LARGEST_INTEGER, LARGEST_INTEGER) if after is not None else None,
             limit=_LEDGER_PAGE,
@@ -360,7 +358,7 @@ class DashboardRoutes(RouteGroup):
         return {
             **await self._books_context(),
             "postings": [shown_line(line) for line in page.lines],
-            "balances": None if query.after is not None else await self._balances(asked),
+            "balances": None if query.after is not None else await self._balances(state),
             "next": page.next,
         }
 
@@ -373,11 +371,11 @@ class DashboardRoutes(RouteGroup):
             {**suspense_view(each), "words": _suspense_words(each)}
             for each in await self.books.suspense()
         ]
-        return {"suspense": suspense, "network_names": names, "ends": ENDS}
+        return {"suspense": suspense, "network_names": names, "ends": ADJUSTABLE}
 
-    async def _balances(self, asked: Asked) -> Mapping[str, Any]:
+    async def _balances(self, state: DashboardState) -> Mapping[str, Any]:
         """The balances of the first page. They are not compared with the transfers here."""
-        found = await self.ledger.balances(None, asked.search.service_id)
+        found = await self.ledger.balances(None, state.search.service_id)
         wallets = [
             (account, *map(plain_decimal, (each.amount, each.pending, each.available)))
             for account, each in found.wallets.items()

@@ -21,13 +21,13 @@ from sandbox_sim.records.ledger import LedgerQuery, shown_line
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.web.pages.listing import Badge
 from sandbox_sim.web.pages.steps import Timeline, TimelineSettings, callback_steps, live_steps
-from sandbox_sim.web.pages.timeline import of_message, of_payment, of_request
+from sandbox_sim.web.pages.timeline import message_timeline, payment_timeline, request_timeline
 
-_MOST_CALLBACKS: Final = 20
-_MOST_REQUESTS: Final = 20
-_MOST_REFUNDS: Final = 20
+_MAX_CALLBACKS: Final = 20
+_MAX_REQUESTS: Final = 20
+_MAX_REFUNDS: Final = 20
 # The fields that a transaction and its requests share.
-_NAME: Final = ("service_id", "mode", "transaction_id")
+_SHARED_FIELDS: Final = ("service_id", "mode", "transaction_id")
 _PAYMENT_PATHS: Final = tuple({each.row.path for each in PAYMENTS})
 
 
@@ -49,16 +49,16 @@ class Details:
         match kind:
             case "t":
                 service_id, _, network_id = name.partition(":")
-                return await self._of_payment(_number(service_id), network_id, settings)
+                return await self._payment_timeline(_parse_id(service_id), network_id, settings)
             case "r":
-                return await self._of_request(name, settings)
+                return await self._request_timeline(name, settings)
             case "c":
-                return await self._of_callback(name, settings)
+                return await self._callback_timeline(name, settings)
             case "m":
-                return await self._of_message(name, settings)
+                return await self._message_timeline(name, settings)
         return None
 
-    async def _of_payment(
+    async def _payment_timeline(
         self, service_id: int, network_id: str, settings: TimelineSettings
     ) -> Timeline | None:
         match = {"service_id": service_id, "network_transaction_id": network_id}
@@ -70,54 +70,55 @@ class Details:
             payment = payment or live
         if payment is None:
             return None
-        entry = await self._beginning(payment)
+        entry = await self._first_request(payment)
         since = datetime.fromisoformat(begun(payment))
-        query = {name: payment[name] for name in _NAME} | {"operation": Operation.STATUS.value}
-        asked = await self.records.newest(REQUESTS, query, since=since) is not None
-        found = await self.records.find(CALLBACKS, match, _MOST_CALLBACKS, since=since)
+        query = {name: payment[name] for name in _SHARED_FIELDS}
+        query["operation"] = Operation.STATUS.value
+        status_queried = await self.records.newest(REQUESTS, query, since=since) is not None
+        found = await self.records.find(CALLBACKS, match, _MAX_CALLBACKS, since=since)
         postings = await self._postings(payment["mode"], service_id, network_id)
-        of_it = {"service_id": service_id, "refund_of": network_id}
-        refunds = await self.records.find(TRANSACTIONS, of_it, _MOST_REFUNDS, since=since)
-        kept = await self.store.run(
+        refund_match = {"service_id": service_id, "refund_of": network_id}
+        refunds = await self.records.find(TRANSACTIONS, refund_match, _MAX_REFUNDS, since=since)
+        stored = await self.store.run(
             lambda unit: unit.transaction_by_network_id(service_id, network_id)
         )
-        return of_payment(
-            payment, entry, found.records[::-1], postings, settings, asked=asked,
-            by_hand=kept is not None and kept.by_hand,
+        return payment_timeline(
+            payment, entry, found.records[::-1], postings, settings, status_queried=status_queried,
+            by_hand=stored is not None and stored.by_hand,
             live=live_steps(payment, live) if payment["mode"] == "P" else None,
             refunds=refunds.records[::-1],
         )  # fmt: skip
 
-    async def _of_request(self, name: str, settings: TimelineSettings) -> Timeline | None:
+    async def _request_timeline(self, name: str, settings: TimelineSettings) -> Timeline | None:
         entry: Any = await self.records.newest(REQUESTS, {"id": name})
         if entry is None:
             return None
         service_id, transaction_id = entry["service_id"], entry["transaction_id"]
-        if None not in {service_id, transaction_id} and _pays(entry):
-            match = {name: entry[name] for name in _NAME}
+        if None not in {service_id, transaction_id} and _is_payment(entry):
+            match = {name: entry[name] for name in _SHARED_FIELDS}
             since = datetime.fromisoformat(entry["at"])
-            found = await self.records.find(TRANSACTIONS, match, _MOST_REQUESTS, since=since)
+            found = await self.records.find(TRANSACTIONS, match, _MAX_REQUESTS, since=since)
             for payment in found.records:
-                owner = await self._beginning(payment)
-                if owner is not None and owner["id"] == name:
+                first = await self._first_request(payment)
+                if first is not None and first["id"] == name:
                     network_id = str(payment["network_transaction_id"])
-                    return await self._of_payment(service_id, network_id, settings)
-        return of_request(entry, settings)
+                    return await self._payment_timeline(service_id, network_id, settings)
+        return request_timeline(entry, settings)
 
-    async def _of_callback(self, name: str, settings: TimelineSettings) -> Timeline | None:
+    async def _callback_timeline(self, name: str, settings: TimelineSettings) -> Timeline | None:
         callback: Any = await self.records.newest(CALLBACKS, {"id": name})
         if callback is None:
             return None
         service_id, network_id = callback["service_id"], callback["network_transaction_id"]
-        of_payment = await self._of_payment(service_id, network_id, settings)
-        if of_payment is not None:
-            return of_payment
+        timeline = await self._payment_timeline(service_id, network_id, settings)
+        if timeline is not None:
+            return timeline
         about = f"Service {service_id} · transaction {callback['transaction_id']}"
         badge = Badge(callback["state"], callback["state"])
         steps = tuple(callback_steps(callback, settings))
         return Timeline("Callback", about, badge, steps)
 
-    async def _of_message(self, name: str, settings: TimelineSettings) -> Timeline | None:
+    async def _message_timeline(self, name: str, settings: TimelineSettings) -> Timeline | None:
         message: Any = await self.records.newest(MESSAGES, {"processing_id": name})
         if message is None:
             return None
@@ -127,24 +128,22 @@ class Details:
         if message["mode"] == "P":
             live = await self._attempts(message["processing_id"], message["service_id"])
         steps = live_steps(live, live) if live is not None else ()
-        return of_message(message, postings, settings, steps)
+        return message_timeline(message, postings, settings, steps)
 
-    async def _beginning(self, payment: Mapping[str, Any]) -> Any:
+    async def _first_request(self, payment: Mapping[str, Any]) -> Any:
         """The request that began a transaction: the newest one before it with its fields."""
-        match = {name: payment[name] for name in (*_NAME, "operation")}
+        match = {name: payment[name] for name in (*_SHARED_FIELDS, "operation")}
         at = begun(payment)
         newest: Any = await self.records.newest(REQUESTS, match)
         if newest is None or newest["at"] <= at:
             return newest
         # The id was used again later.
-        entries: Sequence[Any] = (await self.records.find(REQUESTS, match, _MOST_REQUESTS)).records
+        entries: Sequence[Any] = (await self.records.find(REQUESTS, match, _MAX_REQUESTS)).records
         return next((each for each in entries if each["at"] <= at), None)
 
     async def _attempts(self, network_id: str, service_id: int) -> Any:
         """The transaction or SMS of mode P with its attempts; None without production."""
-        if self.live is None:
-            return None
-        return await self.live.transaction(network_id, service_id)
+        return None if self.live is None else await self.live.transaction(network_id, service_id)
 
     async def _postings(self, mode: str, service_id: int, subject: str) -> Sequence[Any]:
         # In mode P also the amount in suspense, which is not in a wallet of the service.
@@ -154,10 +153,10 @@ class Details:
         return [shown_line(line) for line in reversed(page.lines)]
 
 
-def _pays(entry: Mapping[str, Any]) -> bool:
+def _is_payment(entry: Mapping[str, Any]) -> bool:
     path: str = entry["path"]
     return path.endswith(_PAYMENT_PATHS)
 
 
-def _number(text: str) -> int:
+def _parse_id(text: str) -> int:
     return int(text[:19]) if text.isascii() and text.isdigit() else 0

@@ -28,7 +28,7 @@ def curl(url: str, path: str, credentials: str, body: Any) -> str:
     )  # fmt: skip
 
 
-def doctor(url: str, gateway: str) -> str:
+def doctor_command(url: str, gateway: str) -> str:
     """The command that examines the receiver at an address, with payments of this gateway."""
     return _command("sandbox-sim", "doctor", url, "--paid", "COMMAND", "--endpoint-url", gateway)
 
@@ -38,7 +38,7 @@ def _command(*words: str) -> str:
     return shlex.join(map("\n".join, lines))
 
 
-_IN_A_LIST: Final = 200
+_MAX_LIST_CHARACTERS: Final = 200
 
 # The colour of each state.
 _TONES: Final[Mapping[str, str]] = {
@@ -84,12 +84,12 @@ def clock_time(iso: str | None) -> str:
 
 def shift_words(seconds: float) -> str:
     """How far gateway time was moved from the time of the machine."""
-    left = round(abs(seconds))
-    if not left:
+    remaining = round(abs(seconds))
+    if not remaining:
         return "the time of the machine"
     words = []
     for unit, size in (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1)):
-        count, left = divmod(left, size)
+        count, remaining = divmod(remaining, size)
         words += [counted(count, unit)] if count else []
     return f"{' '.join(words)} {'ahead of' if seconds > 0 else 'behind'} the machine"
 
@@ -119,10 +119,10 @@ def spaced(number: str) -> str:
 
 def short(text: str) -> str:
     """The beginning of a text, for a list."""
-    return f"{text[:_IN_A_LIST]}…" if len(text) > _IN_A_LIST else text
+    return f"{text[:_MAX_LIST_CHARACTERS]}…" if len(text) > _MAX_LIST_CHARACTERS else text
 
 
-class Whole(str):
+class Uncut(str):
     """A text that pages never cut: a command, or data for a script."""
 
     __slots__ = ()
@@ -148,12 +148,11 @@ def compact_json(document: object) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
-_BY_NAME: Final = (
+_FILTER_FUNCTIONS: Final = (
     *(tone, status_words, counted, clock_time, shift_words, exact_time, money, spaced),
-    *(as_json, compact_json, short),
+    *(as_json, compact_json, short, doctor_command),
 )
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
-    **{each.__name__: each for each in _BY_NAME},
-    "doctor_command": doctor,
-    "whole": Whole,
+    **{each.__name__: each for each in _FILTER_FUNCTIONS},
+    "uncut": Uncut,
 }

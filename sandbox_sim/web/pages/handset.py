@@ -34,9 +34,15 @@ from sandbox_sim.values.hosts import is_loopback
 from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import iso
-from sandbox_sim.web.control.access import give_cookie, go_to, handset_cookie, prefix_of
+from sandbox_sim.web.control.access import handset_cookie, prefix_of, redirect, set_cookie
 from sandbox_sim.web.control.errors import NOT_FOUND, NOT_WAITING, RequestRefused
-from sandbox_sim.web.control.events import CHANGED, KEEP_ALIVE, KEEP_ALIVE_S, hang_up, open_stream
+from sandbox_sim.web.control.events import (
+    CHANGED,
+    KEEP_ALIVE,
+    KEEP_ALIVE_S,
+    abort_stalled,
+    open_stream,
+)
 from sandbox_sim.web.control.input import LARGEST_INTEGER, SERVICE_ID, BadInput, Input
 from sandbox_sim.web.pages.formats import merchant_name, network_name
 from sandbox_sim.web.pages.templates import Templates
@@ -54,9 +60,9 @@ def qr_code(text: str) -> str:
 
 
 # Seconds of real time.
-CODE_WORKS_FOR_S: Final = 600.0
+CODE_LIFETIME_S: Final = 600.0
 
-_MOST_CODES: Final = 200
+_MAX_CODES: Final = 200
 
 
 class HandsetCodes:
@@ -68,7 +74,7 @@ class HandsetCodes:
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
         self._ids = ids
-        self._valid = TTLCache[str, bool](_MOST_CODES, CODE_WORKS_FOR_S, clock.monotonic)
+        self._valid = TTLCache[str, bool](_MAX_CODES, CODE_LIFETIME_S, clock.monotonic)
 
     def new(self) -> str:
         """A code that works once, within ten minutes."""
@@ -83,7 +89,7 @@ class HandsetCodes:
 
 _HANDSET: Final = HANDSET_PAGES + "/{number}"
 
-_SHOWN_ON_IT: Final = frozenset(
+_EVENT_TYPES: Final = frozenset(
     {EventType.SMS, EventType.TRANSACTION, EventType.CLOCK, EventType.RESET, EventType.RESTORE}
 )
 
@@ -103,7 +109,7 @@ class PromptView(TypedDict):
     times_out_at: Annotated[str, "when it becomes 003 without an answer, ISO 8601 in UTC"]
 
 
-_prompt = viewer(PromptView)
+_view_prompt = viewer(PromptView)
 
 
 class HandsetView(TypedDict):
@@ -172,14 +178,14 @@ class HandsetRoutes(RouteGroup):
             "number": number,
             "network": network_name(msisdn.NETWORK_OF_PREFIX.get(number[:4], "Mobile")),
             "messages": [sms_messages.shown(each) for each in reversed(records.messages)],
-            "prompts": [self._with_merchant(_shown(each)) for each in records.prompts],
+            "prompts": [self._with_merchant(_prompt_view(each)) for each in records.prompts],
             "alone": "alone" in request.query,
-            "asks": self.behaviour.present.prompt_timeout is not None,
+            "needs_approval": self.behaviour.present.prompt_timeout is not None,
             "now": iso(self.clock.now()),
             "frozen": self.clock.state.frozen_at is not None,
-            "whole": f"{HANDSET_PAGES}/{number}",
+            "full_text_path": f"{HANDSET_PAGES}/{number}",
             "serves_others": self.serves_others,
-            "logs_in": self.token is not None and self.codes is None,
+            "needs_login": self.token is not None and self.codes is None,
             "qr_code": "",
             "address": "",
         }
@@ -201,23 +207,23 @@ class HandsetRoutes(RouteGroup):
         """Show the content of the handset, as JSON."""
         number = self._number(request)
         if number is None:
-            raise _no_such(request)
+            raise _unknown_handset(request)
         records = await self.handsets.view(number)
         return {
             "number": number,
             "messages": [*map(sms_messages.shown, records.messages)],
-            "prompts": [*map(_shown, records.prompts)],
+            "prompts": [*map(_prompt_view, records.prompts)],
         }
 
     @route(f"POST {_HANDSET}/answer", "approve or decline a payment that waits for the payer",
            answers=(Answer(TransactionView),), errors=(NOT_FOUND, NOT_WAITING))  # fmt: skip
-    async def answer(self, request: web.Request, asked: AnswerBody) -> Reply:
+    async def answer(self, request: web.Request, body: AnswerBody) -> Reply:
         """Approve or decline; HTTP 409 if the payment no longer waits."""
-        if asked.decision is PromptDecision.APPROVE and asked.pin is None:
+        if body.decision is PromptDecision.APPROVE and body.pin is None:
             raise BadInput("pin is required to approve: any four digits")
         number = self._number(request)
         found = number and await self.handsets.answer(
-            number, asked.service_id, asked.network_transaction_id, asked.decision
+            number, body.service_id, body.network_transaction_id, body.decision
         )
         if not found:
             raise RequestRefused(NOT_FOUND, "This number has no such payment to answer")
@@ -233,10 +239,10 @@ class HandsetRoutes(RouteGroup):
         """Send events without content; the page then loads itself again."""
         number = self._number(request)
         if number is None:
-            raise _no_such(request)
+            raise _unknown_handset(request)
         subscriber = number[1:]  # both forms of the number contain it
-        wanted = EventFilter(None, _SHOWN_ON_IT)
-        with self.feed.listening(wanted, None, partial(hang_up, request)) as reader:
+        events_filter = EventFilter(None, _EVENT_TYPES)
+        with self.feed.listening(events_filter, None, partial(abort_stalled, request)) as reader:
             answer = await open_stream(request)
             while (events := await reader.take(KEEP_ALIVE_S)) is not None:
                 changes = any(
@@ -253,19 +259,19 @@ class HandsetRoutes(RouteGroup):
            answers=(Answer(None, 303, None, "the browser continues to the handset"),
                     Answer(None, 404, HTML, "the code is unknown, used or too old")),
            access=Access.OPEN)  # fmt: skip
-    async def enter(self, request: web.Request, asked: EnterQuery) -> web.Response:
+    async def enter(self, request: web.Request, query: EnterQuery) -> web.Response:
         """Exchange a code for a cookie."""
         number = self._number(request)
-        if number is None or self.codes is None or not self.codes.use(asked.code):
+        if number is None or self.codes is None or not self.codes.use(query.code):
             title = "This code is used up or too old"
             why = "A code works once, within ten minutes. Scan a new one from the handset page."
             return await self.templates.message(request, title, why, status=404)
         prefix = prefix_of(request)
-        answer = go_to(f"{prefix}{HANDSET_PAGES}/{number}?alone")
+        answer = redirect(f"{prefix}{HANDSET_PAGES}/{number}?alone")
         if self.token is None:
             return answer
         path = prefix + HANDSET_PAGES
-        return give_cookie(answer, handset_cookie(self.token), path, secured=self.secured)
+        return set_cookie(answer, handset_cookie(self.token), path, secured=self.secured)
 
     def _with_merchant(self, prompt: PromptView) -> Mapping[str, Any]:
         return {**prompt, "merchant": merchant_name(self.merchant_names, prompt["service_id"])}
@@ -280,9 +286,9 @@ class HandsetRoutes(RouteGroup):
         return f"{address}/enter?code={self.codes.new()}"
 
 
-def _shown(prompt: Prompt) -> PromptView:
+def _prompt_view(prompt: Prompt) -> PromptView:
     payment = prompt.transaction.payment
-    return _prompt(
+    return _view_prompt(
         payment,
         network_transaction_id=prompt.transaction.network_transaction_id,
         transaction_id=redact_text(payment.transaction_id),
@@ -290,6 +296,6 @@ def _shown(prompt: Prompt) -> PromptView:
     )
 
 
-def _no_such(request: web.Request) -> RequestRefused:
+def _unknown_handset(request: web.Request) -> RequestRefused:
     number = redact_text(request.match_info["number"])
     return RequestRefused(NOT_FOUND, f"{number!r} is not on the allowlist, so it has no handset")

@@ -25,9 +25,9 @@ from sandbox_sim.records.transactions import status_words
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.response_codes import ACCEPTED
 from sandbox_sim.web.pages.formats import counted, money, operation_name, spaced
-from sandbox_sim.web.pages.search import SearchFields, SearchQuery, facts_of
+from sandbox_sim.web.pages.search import SearchFields, SearchQuery, search_fields
 
-Shown = Mapping[str, Any]
+Record = Mapping[str, Any]
 
 
 class Badge(NamedTuple):
@@ -37,8 +37,11 @@ class Badge(NamedTuple):
     words: str
 
 
-class Act(NamedTuple):
-    """A button that sends a POST. path: below `/_sandbox/`. body: JSON. done: the message after."""
+class Button(NamedTuple):
+    """A button that sends a POST. path: below `/_sandbox/`. body: JSON. done: the message after.
+
+    key: the key that presses it.
+    """
 
     words: str
     path: str
@@ -49,27 +52,27 @@ class Act(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row: what and how much in its first line, state and reason in its second.
+    """A row: title and detail (the amount) in its first line, badges and note in its second.
 
     key: identifies the record in the address of its timeline.
-    acts: its buttons; a row with buttons can also be settled.
+    buttons: a row with buttons can also be settled.
     """
 
     key: str
     at: str
-    what: str
-    sum: str
+    title: str
+    detail: str
     badges: tuple[Badge, ...]
     note: str
-    acts: tuple[Act, ...] = ()
+    buttons: tuple[Button, ...] = ()
 
 
-def is_lost(entry: Shown) -> bool:
+def is_answer_lost(entry: Record) -> bool:
     """Whether a fault kept the answer from the client."""
     return any(each.startswith(ANSWER_LOST) for each in entry["warnings"])
 
 
-def asked_status(entry: Shown) -> str | None:
+def queried_status(entry: Record) -> str | None:
     """The status that a status query returned; None for any other request."""
     if entry["operation"] != Operation.STATUS or entry["code"] not in ACCEPTED:
         return None
@@ -78,10 +81,10 @@ def asked_status(entry: Shown) -> str | None:
     return data.get("status") if isinstance(data, dict) else None
 
 
-def answer_badge(entry: Shown) -> Badge:
+def answer_badge(entry: Record) -> Badge:
     """How a request ended for the client."""
-    code, status = entry["code"], asked_status(entry)
-    if is_lost(entry):
+    code, status = entry["code"], queried_status(entry)
+    if is_answer_lost(entry):
         return Badge("bad", "no answer")
     if status is not None:
         return Badge(status, status_words(status))
@@ -90,24 +93,23 @@ def answer_badge(entry: Shown) -> Badge:
 
 
 def payment_row(
-    record: Shown, entry: Shown | None, callback: Shown | None
+    record: Record, entry: Record | None, callback: Record | None
 ) -> tuple[Row, SearchFields]:
     """The row of a transaction. entry: its request, if the journal has it."""
     status, state = record["status"], None if callback is None else callback["state"]
-    declined = entry is not None and entry["code"] == "015"
-    words = "015 declined" if declined else status_words(status)
-    badge = Badge("015" if declined else status, words)
+    is_declined = entry is not None and entry["code"] == "015"
+    words = "015 declined" if is_declined else status_words(status)
+    badge = Badge("015" if is_declined else status, words)
     badges: tuple[Badge, ...] = (badge,)
     if state:
         badges = (badge, Badge(state, f"callback {state}"))
     note = f"{record['transaction_id']} · {record['reference']}"
-    if declined and entry is not None:
+    if is_declined and entry is not None:
         note = entry["why"]
-    what = " · ".join(filter(None, _what(record["operation"], record["nw"], record["party"])))
     row = Row(
         f"t:{record['service_id']}:{record['network_transaction_id']}",
         record["timeline"][0]["at"],
-        what,
+        _payment_title(record["operation"], record["nw"], record["party"]),
         f"{record['currency_code']} {money(record['amount'])}",
         badges,
         note,
@@ -115,10 +117,10 @@ def payment_row(
     code = None if entry is None else entry["code"]
     texts = (*row, record["transaction_id"], record["reference"], record["party"], record["amount"])
     states, mode = (status, state, code), record["mode"]
-    return row, facts_of(record["operation"], states, state, texts, mode, rejected=declined)
+    return row, search_fields(record["operation"], states, state, texts, mode, rejected=is_declined)
 
 
-def request_row(entry: Shown) -> tuple[Row, SearchFields]:
+def request_row(entry: Record) -> tuple[Row, SearchFields]:
     """The row of a request: for a payment without a transaction, or any other operation."""
     code, body = entry["code"], entry["request"] if isinstance(entry["request"], dict) else {}
     rejected = code not in ACCEPTED
@@ -126,27 +128,27 @@ def request_row(entry: Shown) -> tuple[Row, SearchFields]:
     row = Row(
         f"r:{entry['id']}",
         entry["at"],
-        " · ".join(filter(None, _what(entry["operation"], body.get("nw"), party)))
+        _payment_title(entry["operation"], body.get("nw"), party)
         if entry["operation"]
         else f"{entry['method']} {entry['path']}",
         f"{body.get('currency_code') or 'GHS'} {money(body['amount'])}" if "amount" in body else "",
         (answer_badge(entry),),
-        entry["transaction_id"] or "" if asked_status(entry) else entry["why"],
+        entry["transaction_id"] or "" if queried_status(entry) else entry["why"],
     )
     texts = (*row, entry["transaction_id"], party, entry["path"], entry["rule"], body)
-    states, mode = (code, asked_status(entry)), entry["mode"]
-    return row, facts_of(entry["operation"], states, None, texts, mode, rejected=rejected)
+    states, mode = (code, queried_status(entry)), entry["mode"]
+    return row, search_fields(entry["operation"], states, None, texts, mode, rejected=rejected)
 
 
-def journal_row(entry: Shown) -> tuple[Row, SearchFields]:
+def journal_row(entry: Record) -> tuple[Row, SearchFields]:
     """The row of a request in production: it also shows the mode."""
-    row, facts = request_row(entry)
+    row, fields = request_row(entry)
     mode = entry["mode"]
     words = f"mode {mode}" if mode else "mode unknown"
-    return row._replace(badges=(*row.badges, Badge("info", words))), facts
+    return row._replace(badges=(*row.badges, Badge("info", words))), fields
 
 
-def callback_row(callback: Shown) -> tuple[Row, SearchFields]:
+def callback_row(callback: Record) -> tuple[Row, SearchFields]:
     attempts, state = callback["attempts"], callback["state"]
     verdict = attempts[-1]["verdict"] if attempts else "not tried yet"
     row = Row(
@@ -158,10 +160,10 @@ def callback_row(callback: Shown) -> tuple[Row, SearchFields]:
         f"{callback['transaction_id']} · {verdict}",
     )
     texts = (*row, callback["id"], callback["network_transaction_id"], callback["profile"])
-    return row, facts_of(None, (state,), state, texts, callback["mode"])
+    return row, search_fields(None, (state,), state, texts, callback["mode"])
 
 
-def sms_row(message: Shown) -> tuple[Row, SearchFields]:
+def sms_row(message: Record) -> tuple[Row, SearchFields]:
     status = message["status"]
     row = Row(
         f"m:{message['processing_id']}",
@@ -172,53 +174,52 @@ def sms_row(message: Shown) -> tuple[Row, SearchFields]:
         message["message"],
     )
     texts = (*row, message["processing_id"], message["batch_id"], message["message"])
-    return row, facts_of("sms", (status,), None, texts, message["mode"])
+    return row, search_fields("sms", (status,), None, texts, message["mode"])
 
 
-def _what(operation: str | None, nw: object, party: object) -> tuple[str, str, str]:
-    return operation_name(operation), str(nw or ""), spaced(str(party or ""))
+def _payment_title(operation: str, nw: object, party: object) -> str:
+    parts = operation_name(operation), str(nw or ""), spaced(str(party or ""))
+    return " · ".join(filter(None, parts))
 
 
 WAITING: Final = "waiting"
 
 # After this time the dashboard reports that a payment is open.
-OPEN_FOR_LONG: Final = timedelta(minutes=10)
+OPEN_LIMIT: Final = timedelta(minutes=10)
 
 
-def ask_act(record: Shown, *, primary: bool = False) -> Act:
+def ask_button(record: Record, *, primary: bool = False) -> Button:
     """The button that asks the network of a transaction of mode P now."""
     ids = record["service_id"], quote(record["network_transaction_id"], safe="")
-    return Act("Ask the network now", "transactions/{}/{}/ask".format(*ids), primary=primary)
+    return Button("Ask the network now", "transactions/{}/{}/ask".format(*ids), primary=primary)
 
 
-def _pending_row(record: Shown) -> tuple[Row, SearchFields]:
+def _pending_row(record: Record) -> tuple[Row, SearchFields]:
     """The row of a payment or SMS that is open or waits for a person, with the reasons."""
     row, _ = payment_row(record, None, None)
     name, reasons = record["transaction_id"], record.get("waiting", ())
     badges = (*row.badges, Badge("002", "waits for a person")) if reasons else row.badges
     why = reasons or record.get("open_because", ())
-    acts = (ask_act(record),) if record["mode"] == ServiceMode.PRODUCTION else ()
-    row = row._replace(badges=badges, note=" · ".join((name, *why)), acts=acts)
+    buttons = (ask_button(record),) if record["mode"] == ServiceMode.PRODUCTION else ()
+    row = row._replace(badges=badges, note=" · ".join((name, *why)), buttons=buttons)
     if record["operation"] == Operation.SMS:
         row = row._replace(key=f"m:{name}")
     states = record["status"], WAITING if reasons else None
     texts = (*row[:-1], record["reference"], record["party"], record["amount"])
-    return row, facts_of(record["operation"], states, None, texts, record["mode"])
+    return row, search_fields(record["operation"], states, None, texts, record["mode"])
 
-
-_KEY: Final = attrgetter("key")
 
 PAGE_SIZE: Final = 50
 
 # One page reads at most this many records of a kind, so that a search without matches ends soon.
-_MOST_READ: Final = 2_000
+_MAX_READ: Final = 2_000
 
 _CHUNK: Final = 200
 
 # How many of the newest callbacks the list of payments searches.
 NEWEST_CALLBACKS: Final = 500
 
-_SIMPLE: Final[Mapping[str, tuple[RecordKind, Callable[[Any], tuple[Row, SearchFields]]]]] = {
+_KINDS: Final[Mapping[str, tuple[Kind, Callable[[Any], tuple[Row, SearchFields]]]]] = {
     "callbacks": (CALLBACKS, callback_row),
     "sms": (MESSAGES, sms_row),
     "requests": (REQUESTS, request_row),
@@ -226,7 +227,7 @@ _SIMPLE: Final[Mapping[str, tuple[RecordKind, Callable[[Any], tuple[Row, SearchF
 
 
 # The fields that a transaction and its request share: service, mode and `transaction_id`.
-_Name = tuple[int, str, str]
+_TransactionKey = tuple[int, str, str]
 
 
 class RowPage(NamedTuple):
@@ -236,8 +237,8 @@ class RowPage(NamedTuple):
     next: str | None
 
 
-class _Stream:
-    """Records of one kind, newest first, read in chunks. after: the id of the last one taken."""
+class _RecordReader:
+    """Reads records of one kind in chunks, newest first. after: the id of the last one taken."""
 
     def __init__(
         self,
@@ -285,30 +286,27 @@ class RecordLists:
         """A page of one list. after: the `next` of the page before."""
         if view == "payments" and search.open_longer_than is not None:
             pending = await self.pending.longer_than(search.open_longer_than)
-            return _page_of(pending, search, after)
+            return _pending_page(pending, search, after)
         if view == "payments" and WAITING in search.flags:
-            return _page_of(() if self.live is None else await self.live.waiting(), search, after)
+            waiting = () if self.live is None else await self.live.waiting()
+            return _pending_page(waiting, search, after)
         if view == "payments":
             return await self._payments(search, after)
-        kind, shown = _SIMPLE[view]
+        kind, make_row = _KINDS[view]
         if kind is REQUESTS and self.live is not None:
-            shown = journal_row
-        stream = _Stream(self.records, kind, _match(search), after)
+            make_row = journal_row
+        reader = _RecordReader(self.records, kind, _match(search), after)
         rows: list[Row] = []
-        while (
-            len(rows) < PAGE_SIZE and stream.read < _MOST_READ and await stream.peek() is not None
-        ):
-            row, facts = shown(stream.take())
-            if search.accepts(facts):
+        while len(rows) < PAGE_SIZE and reader.read < _MAX_READ and await reader.peek() is not None:
+            row, fields = make_row(reader.take())
+            if search.accepts(fields):
                 rows.append(row)
-        more = await stream.peek() is not None
-        return RowPage(tuple(rows), stream.after if more else None)
+        more = await reader.peek() is not None
+        return RowPage(tuple(rows), reader.after if more else None)
 
     async def stuck(self) -> StuckCounts:
         """How many payments and SMS of mode P wait for a person, or are open for long."""
-        return (
-            StuckCounts(0, 0) if self.live is None else await self.live.count_stuck(OPEN_FOR_LONG)
-        )
+        return Stuck(0, 0) if self.live is None else await self.live.stuck(OPEN_LIMIT)
 
     async def callbacks_of(self, search: SearchQuery) -> list[Any]:
         """The newest callbacks of the service in the search, or of all."""
@@ -319,53 +317,57 @@ class RecordLists:
         """Transactions, and requests for payments without a transaction, newest first.
 
         A request is older than its transaction, so it usually comes after it in this order.
-        `oldest` is the time of the last transaction that was taken: an accepted request that is not
+        `oldest` is the time of the last transaction that was read: an accepted request that is not
         older already has its transaction in the list, on this page or on an earlier one. `seed`
         adds records with past times, so a request can also come before its transaction.
         """
         first, second, oldest = [*(after or "").split("~"), "", "", ""][:3]
         match = _match(search)
-        payments = _Stream(self.records, TRANSACTIONS, match, first or None)
-        requests = _Stream(self.records, REQUESTS, match, second or None)
+        payments = _RecordReader(self.records, TRANSACTIONS, match, first or None)
+        requests = _RecordReader(self.records, REQUESTS, match, second or None)
         callbacks: dict[str, Any] = {}
         for callback in await self.callbacks_of(search):
             callbacks.setdefault(callback["network_transaction_id"], callback)
-        taken: dict[_Name, int] = {}  # the indexes of transactions without a request
-        asked: dict[_Name, int] = {}  # and of accepted requests without a transaction
-        found: list[tuple[Any, Any]] = []  # a transaction and its request; one of them may be None
-        kept = 0
-        while kept < PAGE_SIZE and payments.read + requests.read < _MOST_READ:
+        # A transaction and its request; one of them may be None.
+        pairs: list[tuple[Any, Any]] = []
+        # The indexes of transactions without a request, and of requests without a transaction.
+        lone_payments: dict[_TransactionKey, int] = {}
+        lone_requests: dict[_TransactionKey, int] = {}
+        matching = 0
+        while matching < PAGE_SIZE and payments.read + requests.read < _MAX_READ:
             payment, entry = await payments.peek(), await requests.peek()
             if payment is None and entry is None:
                 break
             if payment is not None and (entry is None or begun(payment) >= entry["at"]):
                 payments.take()
-                name = _name(payment)
-                place = asked.pop(name, None)
-                if place is not None and begun(payment) >= found[place][1]["at"]:
-                    found[place] = (payment, found[place][1])
+                key = _transaction_key(payment)
+                index = lone_requests.pop(key, None)
+                if index is not None and begun(payment) >= pairs[index][1]["at"]:
+                    pairs[index] = (payment, pairs[index][1])
                     continue
-                taken[name] = len(found)
-                found.append((payment, None))
+                lone_payments[key] = len(pairs)
+                pairs.append((payment, None))
                 oldest = begun(payment)
-                kept += search.accepts(self._row(payment, None, callbacks)[1])
+                matching += search.accepts(self._row(payment, None, callbacks)[1])
                 continue
             requests.take()
-            place = taken.pop(_name(entry), None) if entry["code"] in _LEFT else None
-            if place is not None:
-                found[place] = (found[place][0], entry)
-            elif entry["code"] in _LEFT and oldest and entry["at"] >= oldest:
+            key = _transaction_key(entry)
+            has_transaction = entry["code"] in _CODES_WITH_TRANSACTION
+            index = lone_payments.pop(key, None) if has_transaction else None
+            if index is not None:
+                pairs[index] = (pairs[index][0], entry)
+            elif has_transaction and oldest and entry["at"] >= oldest:
                 continue
             elif entry["operation"] in PAYMENTS:
-                if entry["code"] in _LEFT:
-                    asked[_name(entry)] = len(found)
-                found.append((None, entry))
-                kept += search.accepts(request_row(entry)[1])
+                if has_transaction:
+                    lone_requests[key] = len(pairs)
+                pairs.append((None, entry))
+                matching += search.accepts(request_row(entry)[1])
         rows = [
             row
-            for payment, entry in found
-            for row, facts in [self._row(payment, entry, callbacks)]
-            if search.accepts(facts)
+            for payment, entry in pairs
+            for row, fields in [self._row(payment, entry, callbacks)]
+            if search.accepts(fields)
         ]
         more = await payments.peek() is not None or await requests.peek() is not None
         position = f"{payments.after or ''}~{requests.after or ''}~{oldest}"
@@ -381,19 +383,20 @@ class RecordLists:
 
 
 # The codes after which there is a transaction (D15).
-_LEFT: Final = frozenset({*ACCEPTED, "015"})
+_CODES_WITH_TRANSACTION: Final = frozenset({*ACCEPTED, "015"})
 
 
-def _page_of(pending: Sequence[Shown], search: SearchQuery, after: str | None) -> RowPage:
+def _pending_page(pending: Sequence[Record], search: SearchQuery, after: str | None) -> RowPage:
     """A page of the payments and SMS in `pending` that match."""
     of_service = (each for each in pending if search.service_id in {None, each["service_id"]})
-    rows = [row for row, facts in map(_pending_row, of_service) if search.accepts(facts)]
-    found = merged_page([rows], Listing(after=after, limit=PAGE_SIZE + 1), _KEY, _KEY)
+    rows = [row for row, fields in map(_pending_row, of_service) if search.accepts(fields)]
+    key_of = attrgetter("key")
+    found = merged_page([rows], Listing(after=after, limit=PAGE_SIZE + 1), key_of, key_of)
     page = tuple(found[:PAGE_SIZE])
     return RowPage(page, page[-1].key if len(found) > PAGE_SIZE else None)
 
 
-def _name(record: Any) -> _Name:
+def _transaction_key(record: Any) -> _TransactionKey:
     return record["service_id"], record["mode"], record["transaction_id"]
 
 

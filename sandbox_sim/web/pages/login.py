@@ -13,10 +13,10 @@ from pydantic import Field
 from sandbox_sim.web.control.access import (
     SESSION_COOKIE,
     challenge,
-    give_cookie,
-    go_to,
     prefix_of,
-    session_of,
+    redirect,
+    session_cookie_value,
+    set_cookie,
 )
 from sandbox_sim.web.control.input import Input, form_of
 from sandbox_sim.web.pages.templates import Templates
@@ -33,8 +33,8 @@ from sandbox_sim.web.routes import (
 )
 
 _LOGIN: Final = f"{CONTROL_PREFIX}/login"
-_ENTER: Final = f"{CONTROL_PREFIX}/enter"
-_ONWARDS: Final = Answer(None, 303, None, "logged in; the browser continues")
+_INVITATION: Final = f"{CONTROL_PREFIX}/enter"
+_LOGGED_IN: Final = Answer(None, 303, None, "logged in; the browser continues")
 
 
 class Invitations:
@@ -46,7 +46,7 @@ class Invitations:
     def add(self, code: str, target: str) -> str:
         """Add a code; returns the path of its link. target: where the browser goes after login."""
         self._targets[code] = target
-        return f"{_ENTER}?code={code}"
+        return f"{_INVITATION}?code={code}"
 
     def target(self, code: str) -> str | None:
         """Where the browser goes with this code; None if the code is unknown."""
@@ -87,66 +87,66 @@ class LoginRoutes(RouteGroup):
            access=Access.OPEN)  # fmt: skip
     async def view(self, request: web.Request) -> web.Response:
         """Show the form; without a token, redirect to the dashboard."""
-        wanted = _own_path(request, request.query.get("next", ""))
+        next_path = _safe_path(request, request.query.get("next", ""))
         if self.token is None:
-            return go_to(wanted)
-        return await self._form(request, wanted, problem=None, status=200)
+            return redirect(next_path)
+        return await self._login_form(request, next_path, problem=None, status=200)
 
     @route(f"POST {_LOGIN}", "log in with the control token",
-           answers=(_ONWARDS, Answer(None, 401, HTML, "the token is wrong")),
-           body=Body(LoginForm, media_type=FORM), access=Access.OWN_PAGE)  # fmt: skip
+           answers=(_LOGGED_IN, Answer(None, 401, HTML, "the token is wrong")),
+           body=Body(LoginForm, media_type=FORM), access=Access.SAME_SITE)  # fmt: skip
     async def login(self, request: web.Request) -> web.Response:
         """Check the token and set the cookie."""
         form = await form_of(request)
-        wanted = _own_path(request, form.get("next", ""))
+        next_path = _safe_path(request, form.get("next", ""))
         given = form.get("token", "").strip().encode()
         if self.token is None:
-            return go_to(wanted)
+            return redirect(next_path)
         if not hmac.compare_digest(given, self.token.encode()):
             problem = "This is not the control token. It is the value of the setting control_token."
-            return challenge(await self._form(request, wanted, problem=problem, status=401))
-        return self._logged_in(request, self.token, wanted)
+            page = await self._login_form(request, next_path, problem=problem, status=401)
+            return challenge(page)
+        return self._logged_in(request, self.token, next_path)
 
-    @route(f"GET {_ENTER}", "log in with the link of an invitation",
-           answers=(_ONWARDS, Answer(None, 404, HTML, "no invitation has this code")),
+    @route(f"GET {_INVITATION}", "log in with the link of an invitation",
+           answers=(_LOGGED_IN, Answer(None, 404, HTML, "no invitation has this code")),
            access=Access.OPEN)  # fmt: skip
-    async def enter(self, request: web.Request, asked: InvitationQuery) -> web.Response:
+    async def enter(self, request: web.Request, query: InvitationQuery) -> web.Response:
         """Log in by an invitation."""
-        target = self.invitations.target(asked.code)
+        target = self.invitations.target(query.code)
         if target is None:
-            title, why = (
-                "This link does not work",
-                "It was valid until the server that made it stopped.",
-            )
-            return await self.templates.message(request, title, why, status=404)
-        return go_to(target) if self.token is None else self._logged_in(request, self.token, target)
+            why = "It was valid until the server that made it stopped."
+            return await self.templates.message(request, "This link does not work", why, status=404)
+        return (
+            redirect(target) if self.token is None else self._logged_in(request, self.token, target)
+        )
 
-    def _logged_in(self, request: web.Request, token: str, wanted: str) -> web.Response:
-        cookie = SESSION_COOKIE, session_of(token)
+    def _logged_in(self, request: web.Request, token: str, next_path: str) -> web.Response:
+        cookie = SESSION_COOKIE, session_cookie_value(token)
         path = prefix_of(request) + CONTROL_PREFIX
-        return give_cookie(go_to(wanted), cookie, path, secured=self.secured)
+        return set_cookie(redirect(next_path), cookie, path, secured=self.secured)
 
     @route(f"POST {CONTROL_PREFIX}/logout", "log out",
            answers=(Answer(None, 303, None, "logged out"),),
-           body=Body(None, optional=True, media_type=FORM), access=Access.OWN_PAGE)  # fmt: skip
+           body=Body(None, optional=True, media_type=FORM), access=Access.SAME_SITE)  # fmt: skip
     async def logout(self, request: web.Request) -> web.Response:
         """Delete the cookie."""
-        answer = go_to(f"{prefix_of(request)}{_LOGIN}")
+        answer = redirect(f"{prefix_of(request)}{_LOGIN}")
         answer.del_cookie(SESSION_COOKIE, path=prefix_of(request) + CONTROL_PREFIX)
         return answer
 
-    async def _form(
-        self, request: web.Request, wanted: str, *, problem: str | None, status: int
+    async def _login_form(
+        self, request: web.Request, next_path: str, *, problem: str | None, status: int
     ) -> web.Response:
-        context = {"next": wanted, "problem": problem}
+        context = {"next": next_path, "problem": problem}
         return await self.templates.page(request, "login.html", context, status=status)
 
 
-def _own_path(request: web.Request, wanted: str) -> str:
+def _safe_path(request: web.Request, next_path: str) -> str:
     """The path if it is below `/_sandbox/`, else the dashboard.
 
     So a link to the login page cannot redirect to another site.
     """
-    ours = f"{prefix_of(request)}{CONTROL_PREFIX}/"
-    safe = wanted.startswith(ours) and wanted.isprintable() and "\\" not in wanted
-    return wanted if safe else ours
+    dashboard = f"{prefix_of(request)}{CONTROL_PREFIX}/"
+    is_plain = next_path.isprintable() and "\\" not in next_path
+    return next_path if next_path.startswith(dashboard) and is_plain else dashboard

@@ -13,7 +13,7 @@ from sandbox_sim.records.overrides import OVERRIDE_RULE
 from sandbox_sim.values.cards import masked
 from sandbox_sim.values.response_codes import Code
 from sandbox_sim.web.pages import formats
-from sandbox_sim.web.pages.listing import Shown
+from sandbox_sim.web.pages.listing import Record
 
 _CARD_FIELD: Final = "customer_number"
 _OTHER_CARD: Final = str(Operation.CARD.row.failing[_CARD_FIELD])
@@ -25,14 +25,14 @@ _NOT_REPEATED: Final = frozenset(
     }
 )
 # The expressions that replace the values of fields in a test.
-_OF_THE_FIXTURE: Final[Mapping[str, str]] = {
+_FIXTURE_VALUES: Final[Mapping[str, str]] = {
     "service_id": "sandbox_gateway.service_id",
     "callback_url": "sandbox_gateway.inbox_url()",
     "landing_page": 'sandbox_gateway.inbox_url("thanks")',
 }
 
 
-def as_curl(entry: Shown, url: str, credentials: str, test_cards: Mapping[str, str]) -> str:
+def as_curl(entry: Record, url: str, credentials: str, test_cards: Mapping[str, str]) -> str:
     """The command that sends the request again."""
     body = entry["request"]
     if isinstance(body, dict):
@@ -40,7 +40,7 @@ def as_curl(entry: Shown, url: str, credentials: str, test_cards: Mapping[str, s
     return formats.curl(url, entry["path"], credentials, body)
 
 
-def as_pytest(entry: Shown, test_cards: Mapping[str, str]) -> str | None:
+def as_pytest(entry: Record, test_cards: Mapping[str, str]) -> str | None:
     """A test that sends the request to the fixture and gets the same code.
 
     None if the code depends on more than the fields of the request.
@@ -48,20 +48,20 @@ def as_pytest(entry: Shown, test_cards: Mapping[str, str]) -> str | None:
     body, code = entry["request"], entry["code"]
     if not isinstance(body, dict) or entry["rule"] == FAULT_RULE or code in _NOT_REPEATED:
         return None
-    return "\n".join(_test(entry, _with_card(body, test_cards), test_cards)) + "\n"
+    return "\n".join(_test_lines(entry, _with_card(body, test_cards), test_cards)) + "\n"
 
 
-def _with_card(body: Shown, test_cards: Mapping[str, str]) -> dict[str, Any]:
+def _with_card(body: Record, test_cards: Mapping[str, str]) -> dict[str, Any]:
     """The body with a card number in place of a masked one."""
-    given = body.get(_CARD_FIELD)
-    if not isinstance(given, str) or "*" not in given:
+    shown = body.get(_CARD_FIELD)
+    if not isinstance(shown, str) or "*" not in shown:
         return dict(body)
-    fitting = (number for number in test_cards if masked(number) == given)
-    return {**body, _CARD_FIELD: next(fitting, _OTHER_CARD)}
+    matching = (number for number in test_cards if masked(number) == shown)
+    return {**body, _CARD_FIELD: next(matching, _OTHER_CARD)}
 
 
-def _test(entry: Shown, body: Shown, test_cards: Mapping[str, str]) -> Iterator[str]:
-    replaced = {name: text for name, text in _OF_THE_FIXTURE.items() if name in body}
+def _test_lines(entry: Record, body: Record, test_cards: Mapping[str, str]) -> Iterator[str]:
+    replaced = {name: text for name, text in _FIXTURE_VALUES.items() if name in body}
     if str(body.get("service_id")).endswith("9"):
         del replaced["service_id"]  # such a service has low balances
     yield "import requests"
@@ -73,12 +73,13 @@ def _test(entry: Shown, body: Shown, test_cards: Mapping[str, str]) -> Iterator[
     if entry["rule"] == OVERRIDE_RULE:
         yield f"    sandbox_gateway.override(response_code={_literal(entry['code'])})"
     elif entry["operation"] == Operation.STATUS and entry["code"] == Code.SUCCESS:
-        yield from _post(Operation.COLLECT.row.path, _paid(body), {**replaced, **_OF_THE_FIXTURE})
-    yield from _post(entry["path"], body, replaced)
+        path, payment = Operation.COLLECT.row.path, _payment_of(body)
+        yield from _post_lines(path, payment, {**replaced, **_FIXTURE_VALUES})
+    yield from _post_lines(entry["path"], body, replaced)
     yield f'    assert answer.json()["response_code"] == {_literal(entry["code"])}'
 
 
-def _paid(query: Shown) -> dict[str, Any]:
+def _payment_of(query: Record) -> dict[str, Any]:
     """The payment that a status query asks about."""
     return Operation.COLLECT.sample(
         0, "", transaction_id=str(query["transaction_id"]), callback_url="",
@@ -86,7 +87,7 @@ def _paid(query: Shown) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _post(path: str, body: Shown, replaced: Mapping[str, str]) -> Iterator[str]:
+def _post_lines(path: str, body: Record, replaced: Mapping[str, str]) -> Iterator[str]:
     yield "    body = {"
     for name, value in body.items():
         yield f"        {_literal(name)}: {replaced.get(name) or _literal(value)},"

@@ -10,14 +10,14 @@ from sandbox_sim.web.pages.formats import money, spaced
 
 Document = Mapping[str, Any]
 
-_CALLBACK: Final[Mapping[str, str]] = {
+_CALLBACK_WORDS: Final[Mapping[str, str]] = {
     "drop": "no callback is sent",
     "reorder": "the callback is sent after a later one",
     "bad_signature": "the signature of the callback is wrong",
     "before_response": "the callback comes before the answer",
 }
 
-_LOSSES: Final[Mapping[str, str]] = {
+_LOSS_WORDS: Final[Mapping[str, str]] = {
     "connection_reset": "the answer is lost: the connection is reset",
     "empty_response": "the answer is empty: the connection is closed",
     "malformed_json": "the answer is cut off within its JSON",
@@ -66,7 +66,7 @@ def override_words(override: Document) -> str:
         words.append(f"the answer is {code} ({CATALOGUE[code].message})")
     if override["delay_ms"]:
         words.append(f"it settles {_duration(override['delay_ms'])} later")
-    words += [text for name, text in _CALLBACK.items() if callback.get(name)]
+    words += [text for name, text in _CALLBACK_WORDS.items() if callback.get(name)]
     if times := callback.get("duplicate"):
         words.append(f"the callback is sent {'twice' if times == 2 else f'{times} times'}")
     if callback.get("delay_ms"):
@@ -78,15 +78,15 @@ def override_words(override: Document) -> str:
 
 def override_sentence(override: Document) -> str:
     """The reason for the outcome of a payment with an override."""
-    of_setting = override["id"] == MAGIC_OUTCOMES
-    by = f"the setting {MAGIC_OUTCOMES}" if of_setting else "an override"
+    is_setting = override["id"] == MAGIC_OUTCOMES
+    by = f"the setting {MAGIC_OUTCOMES}" if is_setting else "an override"
     return f"By {by}: {override_words(override)}."
 
 
 def fault_words(rule: Document) -> str:
     """The effect of a fault on the answers, in one sentence."""
     ((name, value),) = rule["fault"].items()
-    words = [_fault(name, value)]
+    words = [_fault_effect(name, value)]
     if "retry_after_s" in rule:
         words[0] += f" with Retry-After {rule['retry_after_s']}"
     if rule.get("processed") is False:
@@ -98,7 +98,7 @@ def fault_words(rule: Document) -> str:
     return "; ".join(words)
 
 
-def _fault(name: str, value: Any) -> str:
+def _fault_effect(name: str, value: Any) -> str:
     match name, value:
         case "status", status:
             return f"the answer is HTTP {status}"
@@ -108,7 +108,7 @@ def _fault(name: str, value: Any) -> str:
             return f"the answer comes {_duration(least)} to {_duration(most)} late"
         case "latency", {"lognormal_ms": {"median": median, "sigma": sigma}}:
             return f"the answer comes late: lognormal, median {_duration(median)}, sigma {sigma:g}"
-    return _LOSSES[name]
+    return _LOSS_WORDS[name]
 
 
 def _duration(milliseconds: float) -> str:
@@ -117,12 +117,12 @@ def _duration(milliseconds: float) -> str:
     return f"{milliseconds / 1000:g} s"
 
 
-def _capital(text: str) -> str:
+def _capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
 RULE_FILTERS: Final[Mapping[str, Callable[[Document], str]]] = {
-    "match_words": lambda match: _capital(match_words(match)),
-    "override_words": lambda rule: _capital(override_words(rule)),
-    "fault_words": lambda rule: _capital(fault_words(rule)),
+    "match_words": lambda match: _capitalized(match_words(match)),
+    "override_words": lambda rule: _capitalized(override_words(rule)),
+    "fault_words": lambda rule: _capitalized(fault_words(rule)),
 }

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.records.transactions import STATUS_WORDS
 from sandbox_sim.values.msisdn import to_local
-from sandbox_sim.values.timestamps import parse_duration
-from sandbox_sim.web.control.input import LARGEST_INTEGER, MOST_OPEN_S
+from sandbox_sim.values.timestamps import seconds_of
+from sandbox_sim.web.control.input import LARGEST_INTEGER, MAX_OPEN_S
 
 _OPEN: Final = "open>"
 UNACKNOWLEDGED: Final = frozenset({"retrying", "failed"})
@@ -53,15 +53,15 @@ class SearchQuery(NamedTuple):
         """The phone number in the search, in local form, or None."""
         return next(filter(None, map(to_local, self.words)), None)
 
-    def accepts(self, facts: SearchFields) -> bool:
+    def accepts(self, fields: SearchFields) -> bool:
         """Whether a record matches; its service is compared elsewhere."""
         return (
-            all(STATUS_WORDS.get(state, state) in facts.states or state in facts.states
+            all(STATUS_WORDS.get(state, state) in fields.states or state in fields.states
                 for state in self.states)
-            and all(operation == facts.operation for operation in self.operations)
-            and all(mode == facts.mode for mode in self.modes)
-            and all(_has_flag(flag, facts) for flag in self.flags)
-            and all(word in facts.text for word in self.words)
+            and all(operation == fields.operation for operation in self.operations)
+            and all(mode == fields.mode for mode in self.modes)
+            and all(_has_flag(flag, fields) for flag in self.flags)
+            and all(word in fields.text for word in self.words)
         )  # fmt: skip
 
 
@@ -70,23 +70,25 @@ def parse_search(text: str) -> SearchQuery:
     text = " ".join(text.split())[:200]
     service_id: int | None = None
     open_s: float | None = None
-    named: dict[str, list[str]] = {"status": [], "operation": [], "mode": [], "is": [], "": []}
+    filters: dict[str, list[str]] = {"status": [], "operation": [], "mode": [], "is": [], "": []}
     for token in text.lower().split(" "):
         name, _, value = token.partition(":")
         if name == "service" and value.isascii() and value.isdigit():
             service_id = min(int(value[:19]), LARGEST_INTEGER) or None
-        elif name in named and name and value:
-            named[name].append(value)
-        elif token.startswith(_OPEN) and parse_duration(token.removeprefix(_OPEN)) is not None:
-            open_s = parse_duration(token.removeprefix(_OPEN))
+        elif name in filters and name and value:
+            filters[name].append(value)
+        elif (
+            token.startswith(_OPEN) and (given := seconds_of(token.removeprefix(_OPEN))) is not None
+        ):
+            open_s = given
         elif token:
-            named[""].append(token)
-    longer = None if open_s is None else timedelta(seconds=min(open_s, MOST_OPEN_S))
-    states, operations, modes, flags, words = map(tuple, named.values())
-    return SearchQuery(text, service_id, states, operations, modes, flags, words, longer)
+            filters[""].append(token)
+    open_longer_than = None if open_s is None else timedelta(seconds=min(open_s, MAX_OPEN_S))
+    states, operations, modes, flags, words = map(tuple, filters.values())
+    return SearchQuery(text, service_id, states, operations, modes, flags, words, open_longer_than)
 
 
-def facts_of(
+def search_fields(
     operation: str | None,
     states: Iterable[str | None],
     callback: str | None,
@@ -101,11 +103,11 @@ def facts_of(
     return SearchFields(operation, found, callback, rejected, text, (mode or "none").lower())
 
 
-def _has_flag(flag: str, facts: SearchFields) -> bool:
+def _has_flag(flag: str, fields: SearchFields) -> bool:
     match flag:
         case "unacknowledged":
-            return facts.callback in UNACKNOWLEDGED
+            return fields.callback in UNACKNOWLEDGED
         case "rejected":
-            return facts.rejected
+            return fields.rejected
         case _:
-            return flag in facts.states
+            return flag in fields.states

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.transactions import status_words
 from sandbox_sim.web.pages.formats import as_json, counted, sentence, tone
-from sandbox_sim.web.pages.listing import Act, Badge, Shown, ask_act
+from sandbox_sim.web.pages.listing import Badge, Button, Record, ask_button
 
 
 class TimelineSettings(NamedTuple):
@@ -30,7 +30,7 @@ class Step(NamedTuple):
 
     tone: the colour of its mark. box: a quoted text or a document.
     due: the gateway time of a future step.
-    asks: the forms of the step, by name; target: where they go, below `/_sandbox/`.
+    forms: their names. target: where they go, below `/_sandbox/`.
     statuses: the choices of a form that settles.
     """
 
@@ -44,9 +44,9 @@ class Step(NamedTuple):
     advice: str = ""
     details: tuple[tuple[str, str], ...] = ()
     copies: tuple[tuple[str, str], ...] = ()
-    acts: tuple[Act, ...] = ()
+    buttons: tuple[Button, ...] = ()
     links: tuple[Link, ...] = ()
-    asks: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
     target: str = ""
     statuses: tuple[str, ...] = ("000", "001", "003")
     due: str | None = None
@@ -71,13 +71,13 @@ _ADVICE: Final = {
 
 # Advice if a callback of one of these profiles was acknowledged and no status query followed:
 # `trans` has neither a bare status code nor `transaction_id`, and `trans_bare` has only the code.
-_UNREAD: Final = {
+_UNREAD_ADVICE: Final = {
     "trans": "set callback_profile = trans_bare if it compares trans_status with 000; if you are "
     "unsure, set callback_profile = superset, which serve --lenient turns on.",
     "trans_bare": "set callback_profile = superset, which serve --lenient turns on.",
 }
 
-_UNREAD_IF: Final = (
+_UNREAD_INTRODUCTION: Final = (
     "Acknowledged, but your application never asked for the status. If it does not mark the order "
     "as paid, it probably reads other fields: "
 )
@@ -86,22 +86,22 @@ _INBOX: Final = "/_sandbox/inbox/"  # the built-in receiver, which reads nothing
 
 
 def callback_steps(
-    callback: Shown, settings: TimelineSettings, *, asked: bool = True
+    callback: Record, settings: TimelineSettings, *, status_queried: bool = True
 ) -> list[Step]:
     """Each attempt at a callback, and the next one.
 
-    asked: whether the client has queried the status, which shows that it read the callback.
+    status_queried: by the client, which shows that it read the callback.
     """
     attempts = callback["attempts"]
-    steps = [_attempt(callback, attempt, settings) for attempt in attempts]
-    advice = _UNREAD.get(callback["profile"])
-    is_unread = callback["state"] == "delivered" and not asked
+    steps = [_attempt_step(callback, attempt, settings) for attempt in attempts]
+    advice = _UNREAD_ADVICE.get(callback["profile"])
+    is_unread = callback["state"] == "delivered" and not status_queried
     if is_unread and advice and _INBOX not in attempts[-1]["sent_to"]:
-        steps[-1] = steps[-1]._replace(advice=_UNREAD_IF + advice)
+        steps[-1] = steps[-1]._replace(advice=_UNREAD_INTRODUCTION + advice)
     path = f"callbacks/{quote(callback['id'], safe='')}"
-    resend = Act("Send again", f"{path}/resend", done="The callback is sent again", key="r")
+    resend = Button("Send again", f"{path}/resend", done="The callback is sent again", key="r")
     done = "The attempt was made"
-    retry = Act("Retry now", f"{path}/retry", done=done, primary=True, key="r")
+    retry = Button("Retry now", f"{path}/retry", done=done, primary=True, key="r")
     state = callback["state"]
     if state == "retrying":
         due = attempts[-1]["next_attempt_at"]
@@ -110,7 +110,7 @@ def callback_steps(
             Step(
                 "wait", f"Attempt {len(attempts) + 1}", due, None,
                 f"After the setting callback_retry_interval_s = {interval:g}.",
-                acts=(retry,), asks=("resend",), target=f"{path}/resend", due=due,
+                buttons=(retry,), forms=("resend",), target=f"{path}/resend", due=due,
             )
         )  # fmt: skip
     elif state == "pending":
@@ -121,99 +121,96 @@ def callback_steps(
         why = sentence(callback["note"] or "An override drops it.")
         steps.append(
             Step("info", "Callback not sent", callback["created_at"],
-                 Badge(state, state), why, acts=(resend,))
+                 Badge(state, state), why, buttons=(resend,))
         )  # fmt: skip
     else:
         last = steps[-1]
-        steps[-1] = last._replace(acts=(resend,), asks=("resend",), target=f"{path}/resend")
+        steps[-1] = last._replace(buttons=(resend,), forms=("resend",), target=f"{path}/resend")
     return steps
 
 
-def _attempt(callback: Shown, attempt: Mapping[str, Any], settings: TimelineSettings) -> Step:
+def _attempt_step(callback: Record, attempt: Mapping[str, Any], settings: TimelineSettings) -> Step:
     status, note = attempt["status_code"], callback["note"]
-    taken = status is not None and 200 <= status < 300
+    is_acknowledged = status is not None and 200 <= status < 300
     words = f"HTTP {status}" if status is not None else "no answer"
     where = f"To {attempt['sent_to']} in {attempt['duration_ms']} ms."
-    says = (sentence(attempt["verdict"]), where, sentence(note or ""))
+    sentences = (sentence(attempt["verdict"]), where, sentence(note or ""))
     response, profile = attempt["response_body"], callback["profile"]
-    advice = next((each for sign, each in _ADVICE.items() if not taken and sign in response), "")
-    of = max(settings.behaviour.callback_attempts, attempt["number"])
+    advices = {} if is_acknowledged else _ADVICE
+    advice = next((each for word, each in advices.items() if word in response), "")
+    planned = max(settings.behaviour.callback_attempts, attempt["number"])
     signature = callback["signature"]
     sent = as_json(callback["body"])
     if signature:
         sent = f"X-Service-Signature: {signature}\n\n{sent}"
     return Step(
-        "good" if taken else "bad",
-        f"Callback, attempt {attempt['number']} of {of}",
+        "good" if is_acknowledged else "bad",
+        f"Callback, attempt {attempt['number']} of {planned}",
         attempt["at"],
-        Badge("202" if taken else "bad", words),
-        " ".join(filter(None, says)),
+        Badge("202" if is_acknowledged else "bad", words),
+        " ".join(filter(None, sentences)),
         box=response,
         advice=advice.format(profile=profile),
         details=((f"What was sent (profile {profile})", sent),),
     )
 
 
-# The badge of an attempt by its outcome; any other outcome is a failure.
-_BADGES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "002", "unknown": "002"}
+# The state in the badge of an attempt, by its outcome; any other outcome is a failure.
+_STATES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "002", "unknown": "002"}
 
 _SUCCESSFUL: Final = Badge("000", status_words("000"))
 
-_WAITS: Final = "Waiting for a person"
+_WAITS_TITLE: Final = "Waiting for a person"
 
 
-def live_steps(payment: Shown, details: Mapping[str, Any] | None) -> list[Step]:
+def live_steps(payment: Record, details: Mapping[str, Any] | None) -> list[Step]:
     """The steps from the first attempt at a network to the decision.
 
     details: the transaction with its attempts, from `LiveRecordReader`; None without production.
     """
-    attempts: Sequence[Shown] = () if details is None else details["attempts"]
+    attempts: Sequence[Record] = () if details is None else details["attempts"]
     reasons: Sequence[str] = () if details is None else details["waiting"]
-    steps = [_network_attempt(each) for each in attempts]
+    steps = [_network_attempt_step(each) for each in attempts]
     status = payment["status"]
     badge = Badge(status, status_words(status))
-    path = (
-        f"transactions/{payment['service_id']}/{quote(payment['network_transaction_id'], safe='')}"
-    )
-    asks, target = ("settle_live",) if attempts else (), f"{path}/settle"
-    acts = (ask_act(payment, primary=True),) if attempts else ()
+    network_id = quote(payment["network_transaction_id"], safe="")
+    actions: dict[str, Any] = {
+        "target": f"transactions/{payment['service_id']}/{network_id}/settle"
+    }
+    if attempts:
+        actions |= {"forms": ("settle_live",), "buttons": (ask_button(payment, primary=True),)}
     if status == "002":
-        title = _WAITS if reasons else "Not settled yet"
+        title = _WAITS_TITLE if reasons else "Not settled yet"
         why = "Its network decides. A person may decide instead; a decision is final."
         box = "\n".join((*reasons, *(details or {}).get("open_because", ())))
-        steps.append(
-            Step("wait", title, None, badge, why, box=box, acts=acts, asks=asks, target=target)
-        )
-        return steps
-    decided = "\n".join(line for each in attempts for line in _decisions(each))
-    by = "A person decided, or reviewed what the network said."
-    why = by if decided else "The network decided."
+        return [*steps, Step("wait", title, None, badge, why, box=box, **actions)]
+    decisions = "\n".join(line for each in attempts for line in _decisions(each))
+    by_person = "A person decided, or reviewed what the network said."
+    why = by_person if decisions else "The network decided."
     *_, last = changes = payment["timeline"]
     if len(changes) > 2:  # the last change reverses a success
-        steps.append(Step("good", "Settled", changes[1]["at"], _SUCCESSFUL, why, box=decided))
+        steps.append(Step("good", "Settled", changes[1]["at"], _SUCCESSFUL, why, box=decisions))
         steps.append(Step("bad", "Reversed", last["at"], badge, "The network reversed it.", "D45"))
     else:
-        steps.append(Step(tone(status), "Settled", last["at"], badge, why, box=decided))
+        steps.append(Step(tone(status), "Settled", last["at"], badge, why, box=decisions))
     if reasons:
         why = "Its status is final. Settle it with the same status to note that you reviewed it."
-        steps.append(
-            Step("wait", _WAITS, None, None, why, box="\n".join(reasons), acts=acts,
-                 asks=asks, target=target, statuses=(status,))
-        )  # fmt: skip
+        actions |= {"box": "\n".join(reasons), "statuses": (status,)}
+        steps.append(Step("wait", _WAITS_TITLE, None, None, why, **actions))
     return steps
 
 
-def _decisions(attempt: Shown) -> Iterator[str]:
+def _decisions(attempt: Record) -> Iterator[str]:
     """Each decision: who, why, and what the network answered just before."""
     for each in attempt["decisions"]:
         force = ", forced" if each["forced"] else ""
-        asked = f"the network was asked first: {each['network_said']}"
-        yield f"{each['by']}{force}: {each['reason']} ({asked})"
+        answer = f"the network was asked first: {each['network_said']}"
+        yield f"{each['by']}{force}: {each['reason']} ({answer})"
     if attempt["settled_by"] and not attempt["decisions"]:  # before decisions were kept
         yield f"{attempt['settled_by']}: {attempt['settled_reason']}"
 
 
-def _network_attempt(attempt: Shown) -> Step:
+def _network_attempt_step(attempt: Record) -> Step:
     outcome = attempt["outcome"]
     about = [f"Reference {attempt['reference']}."]
     if attempt["network_id"]:
@@ -228,7 +225,7 @@ def _network_attempt(attempt: Shown) -> Step:
             "of the network (D41)."
         )
     exchanges = f"{counted(len(attempt['exchanges']), 'exchange')} with the network"
-    badge = Badge(_BADGES.get(outcome, "bad"), outcome)
+    badge = Badge(_STATES.get(outcome, "bad"), outcome)
     return Step(
         tone(badge.state),
         f"Attempt {attempt['number']} at the network {attempt['network']}",

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 # Pages cut longer texts.
-_MOST_CHARACTERS: Final = 10_000
+_MAX_TEXT: Final = 10_000
 # Once a page has this many characters of texts, it cuts every text at the second figure.
-_MOST_OF_PAGE: Final = 100_000
-_MOST_BEYOND: Final = 100
+_MAX_PAGE_TEXT: Final = 100_000
+_MAX_TEXT_WHEN_FULL: Final = 100
 _FOLDER: Final = Path(__file__).with_name("templates")
 # Pages load only our own files, and their forms go only to us.
 _POLICY: Final = (
@@ -63,12 +63,12 @@ class Templates:
     ) -> web.Response:
         """A page from a template; `root` in it is the relative address of `/_sandbox`.
 
-        context: `whole` in it is the path of the control API with the full texts.
+        context: `full_text_path` in it is the path of the control API with the full texts.
         form_action: where forms may go, for the Content-Security-Policy.
         """
         environment = await asyncio.to_thread(_load_environment)
         template = environment.get_template(name)
-        cut = _Cut(context.get("whole") or CONTROL_PREFIX)
+        cut = _TextCutter(context.get("full_text_path") or CONTROL_PREFIX)
         text = template.render({**self.navigation(), **context}, root=self._root(request), cut=cut)
         policy = {
             "Content-Security-Policy": _POLICY.format(form_action=form_action, frames=self._frames)
@@ -80,7 +80,7 @@ class Templates:
             headers={**_HEADERS, **policy},
         )  # fmt: skip
 
-    def part(self, name: str, context: Mapping[str, Any]) -> "Markup":
+    def render_part(self, name: str, context: Mapping[str, Any]) -> "Markup":
         """A part of a page from a template of its own, in full. Call it in a thread."""
         from markupsafe import Markup  # noqa: PLC0415 -- serve starts faster without it
 
@@ -103,25 +103,25 @@ class Templates:
         return up + (prefix + CONTROL_PREFIX).lstrip("/")
 
 
-class _Cut:
-    """Cuts the long texts of one page. whole: the path with the full texts."""
+class _TextCutter:
+    """Cuts the long texts of one page. full_text_path: the path with the full texts."""
 
-    def __init__(self, whole: str) -> None:
-        self._whole = whole
-        self._left = _MOST_OF_PAGE
+    def __init__(self, full_text_path: str) -> None:
+        self._full_text_path = full_text_path
+        self._remaining = _MAX_PAGE_TEXT
 
     def __call__(self, value: Any) -> Any:
         """The value; a long text is cut, and says where the full text is."""
         if type(value) is not str:  # Markup was cut before
             return value
-        most = _MOST_CHARACTERS if self._left > 0 else _MOST_BEYOND
-        self._left -= min(len(value), most)
-        if len(value) <= most:
+        limit = _MAX_TEXT if self._remaining > 0 else _MAX_TEXT_WHEN_FULL
+        self._remaining -= min(len(value), limit)
+        if len(value) <= limit:
             return value
-        if most == _MOST_BEYOND:
-            return value[:most] + "…"
-        left = f"{len(value) - most:,} more characters"
-        return f"{value[:most]}… ({left}; GET {self._whole} has the full text)"
+        if limit == _MAX_TEXT_WHEN_FULL:
+            return value[:limit] + "…"
+        note = f"{len(value) - limit:,} more characters"
+        return f"{value[:limit]}… ({note}; GET {self._full_text_path} has the full text)"
 
 
 @cache

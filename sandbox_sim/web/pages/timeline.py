@@ -22,51 +22,51 @@ from sandbox_sim.web.pages.formats import (
     spaced,
     tone,
 )
-from sandbox_sim.web.pages.listing import Badge, Shown, answer_badge, is_lost
+from sandbox_sim.web.pages.listing import Badge, Record, answer_badge, is_answer_lost
 from sandbox_sim.web.pages.request_copies import as_curl, as_pytest
 from sandbox_sim.web.pages.rule_words import override_sentence
 from sandbox_sim.web.pages.steps import Link, Step, Timeline, TimelineSettings, callback_steps
 
 # Words for transfers that do not move money: yet, or at all.
-_SET_ASIDE: Final = {TransferKind.PENDING: "set aside of", TransferKind.VOID: "free again on"}
+_PENDING_WORDS: Final = {TransferKind.PENDING: "set aside of", TransferKind.VOID: "free again on"}
 
 # How a payment with a prompt ended.
-_OF_PAYER: Final = {
+_PAYER_DECISIONS: Final = {
     "000": "Approved on the handset.",
     "001": "Declined on the handset.",
     "003": "No answer within the setting approval_timeout_s.",
 }
 
 
-def of_payment(
-    payment: Shown,
-    entry: Shown | None,
-    callbacks: Sequence[Shown],
-    postings: Sequence[Shown],
+def payment_timeline(
+    payment: Record,
+    entry: Record | None,
+    callbacks: Sequence[Record],
+    postings: Sequence[Record],
     settings: TimelineSettings,
     *,
-    asked: bool,
-    by_hand: bool = False,
-    live: Sequence[Step] | None = None,
-    refunds: Sequence[Shown] = (),
+    status_queried: bool,
+    by_hand: bool,
+    live: Sequence[Step] | None,
+    refunds: Sequence[Record],
 ) -> Timeline:
     """The timeline of a transaction. callbacks: oldest first.
 
-    asked: whether the client has queried the status.
+    status_queried: by the client.
     by_hand: whether a person decided it, or has opened its payment page.
     live: in mode P, the steps up to the decision; None in mode S.
     refunds: those of a collection, oldest first.
     """
     steps = request_steps(entry, settings) if entry is not None else []
     if payment["refund_of"]:
-        steps.append(_refund_of(payment))
-    steps += [_settled(payment, entry, settings, by_hand=by_hand)] if live is None else live
-    steps += [_posted(posting) for posting in postings]
+        steps.append(_refunded_collection_step(payment))
+    steps += [_settled_step(payment, entry, settings, by_hand=by_hand)] if live is None else live
+    steps += [_posting_step(posting) for posting in postings]
     for callback in callbacks:
-        steps += callback_steps(callback, settings, asked=asked)
+        steps += callback_steps(callback, settings, status_queried=status_queried)
     if not callbacks and payment["status"] != "002":
-        steps.append(_no_callback(payment))
-    steps += map(_refund, refunds)
+        steps.append(_no_callback_step(payment))
+    steps += map(_refund_step, refunds)
     if payment["replaced_by"]:
         steps.append(
             Step(
@@ -92,18 +92,18 @@ def of_payment(
     )
 
 
-def of_request(entry: Shown, settings: TimelineSettings) -> Timeline:
+def request_timeline(entry: Record, settings: TimelineSettings) -> Timeline:
     """The timeline of a request without a transaction."""
     code = entry["code"]
     about = f"{entry['method']} {entry['path']}"
-    if code in CATALOGUE and not is_lost(entry):
+    if code in CATALOGUE and not is_answer_lost(entry):
         about += f" · {CATALOGUE[code].message}"
     steps = tuple(request_steps(entry, settings))
     return Timeline(operation_name(entry["operation"]), about, answer_badge(entry), steps)
 
 
-def of_message(
-    message: Shown, postings: Sequence[Shown], settings: TimelineSettings, live: Sequence[Step] = ()
+def message_timeline(
+    message: Record, postings: Sequence[Record], settings: TimelineSettings, live: Sequence[Step]
 ) -> Timeline:
     """The timeline of an SMS. postings: what it cost, oldest first.
 
@@ -118,7 +118,7 @@ def of_message(
         f"Service {message['service_id']}, sender {message['sender_id']}."
     )
     queued = Step("good", "Accepted", message["created_at"], None, facts, box=message["message"])
-    steps = [queued, *(_posted(posting) for posting in postings)]
+    steps = [queued, *(_posting_step(posting) for posting in postings)]
     after = f"After the setting sms_transition_ms = {settings.behaviour.sms_transition_ms}."
     if live:
         steps += live
@@ -136,7 +136,7 @@ def of_message(
     )  # fmt: skip
 
 
-def request_steps(entry: Shown, settings: TimelineSettings) -> list[Step]:
+def request_steps(entry: Record, settings: TimelineSettings) -> list[Step]:
     """The steps of a request and its answer."""
     body, about = entry["request"], []
     if entry["service_id"] is not None:
@@ -145,16 +145,16 @@ def request_steps(entry: Shown, settings: TimelineSettings) -> list[Step]:
         about.append(f"transaction {entry['transaction_id']}")
     if isinstance(body, dict) and isinstance(body.get("reference"), str):
         about.append(f"reference {body['reference']}")
-    code, lost = entry["code"], is_lost(entry)
-    good = code in ACCEPTED and not lost
+    code, is_lost = entry["code"], is_answer_lost(entry)
+    is_good = code in ACCEPTED and not is_lost
     heading = f"HTTP {entry['http_status']}"
     if code in CATALOGUE:
         heading += f": {CATALOGUE[code].message}"
     title, badge = (
         f"Answered in {entry['duration_ms']:.1f} ms",
-        Badge("202" if good else "bad", code),
+        Badge("202" if is_good else "bad", code),
     )
-    if lost:
+    if is_lost:
         title, badge = "Not answered", answer_badge(entry)
         heading = f"The answer that was lost: {heading}"
     cards = settings.behaviour.test_cards
@@ -170,7 +170,7 @@ def request_steps(entry: Shown, settings: TimelineSettings) -> list[Step]:
             copies=tuple((words, text) for words, text in copies.items() if text is not None),
         ),
         Step(
-            "good" if good else "bad", title, entry["at"], badge,
+            "good" if is_good else "bad", title, entry["at"], badge,
             sentence(entry["why"]), entry["rule"],
             advice=" ".join(map(sentence, entry["warnings"])),
             details=((heading, as_json(entry["answer"])),),
@@ -178,13 +178,13 @@ def request_steps(entry: Shown, settings: TimelineSettings) -> list[Step]:
     ]  # fmt: skip
 
 
-def _settled(
-    payment: Shown, entry: Shown | None, settings: TimelineSettings, *, by_hand: bool
+def _settled_step(
+    payment: Record, entry: Record | None, settings: TimelineSettings, *, by_hand: bool
 ) -> Step:
     status = payment["status"]
     if status == "002":
-        return _not_settled(payment, settings.behaviour)
-    why = _why_settled(payment, settings.behaviour)
+        return _not_settled_step(payment, settings.behaviour)
+    why = _settled_reason(payment, settings.behaviour)
     if entry is not None and entry["code"] == "015":
         why = "The decline is simulated: it fails at once and sends no callback."
     elif by_hand:
@@ -194,7 +194,7 @@ def _settled(
     return Step(tone(status), "Settled", at, Badge(status, status_words(status)), why)
 
 
-def _not_settled(payment: Shown, behaviour: Behaviour) -> Step:
+def _not_settled_step(payment: Record, behaviour: Behaviour) -> Step:
     override = payment["override"]
     badge = Badge("002", status_words("002"))
     target = (
@@ -203,29 +203,29 @@ def _not_settled(payment: Shown, behaviour: Behaviour) -> Step:
     if override is not None and is_approval(override["id"]):
         words = f"Open handset {spaced(payment['party'])}"
         phone = Link(words, f"handset/{payment['party']}")
-        due = _later(payment["timeline"][0]["at"], override["delay_ms"])
+        due = _add_ms(payment["timeline"][0]["at"], override["delay_ms"])
         return Step(
             "wait", "Waiting for the payer", due, badge,
             "The handset asks for a PIN (setting approval). Without an answer it becomes 003.",
-            "D33", links=(phone,), asks=("settle",), target=target, due=due,
+            "D33", links=(phone,), forms=("settle",), target=target, due=due,
         )  # fmt: skip
-    waits = f"It settles after the setting settle_delay_ms = {behaviour.settle_delay_ms}."
+    reason = f"It settles after the setting settle_delay_ms = {behaviour.settle_delay_ms}."
     if override is not None:
-        waits = override_sentence(override)
+        reason = override_sentence(override)
     elif payment["operation"] == "card":
-        waits = (
+        reason = (
             "The customer decides on the payment page; if it is not opened, the payment "
             "succeeds after "
             f"card_auto_complete_ms = {behaviour.card_auto_complete_ms}."
         )
-    return Step("wait", "Not settled yet", None, badge, waits, asks=("settle",), target=target)
+    return Step("wait", "Not settled yet", None, badge, reason, forms=("settle",), target=target)
 
 
-def _why_settled(payment: Shown, behaviour: Behaviour) -> str:
+def _settled_reason(payment: Record, behaviour: Behaviour) -> str:
     """Why a payment was settled without a person."""
     override = payment["override"]
     if override is not None and is_approval(override["id"]):
-        return _OF_PAYER[payment["status"]]
+        return _PAYER_DECISIONS[payment["status"]]
     if override is not None:
         return override_sentence(override)
     if payment["operation"] == "card":
@@ -236,16 +236,16 @@ def _why_settled(payment: Shown, behaviour: Behaviour) -> str:
     return f"After the setting settle_delay_ms = {behaviour.settle_delay_ms}."
 
 
-def _later(at: str, delay_ms: int) -> str:
+def _add_ms(at: str, delay_ms: int) -> str:
     return iso(datetime.fromisoformat(at) + timedelta(milliseconds=delay_ms))
 
 
-def _refund_of(payment: Shown) -> Step:
+def _refunded_collection_step(payment: Record) -> Step:
     words = f"It refunds the collection {payment['refund_of']} from the collection wallet."
     return Step("info", "Refund", begun(payment), None, words, "D45", box=_who_and_why(payment))
 
 
-def _refund(payment: Shown) -> Step:
+def _refund_step(payment: Record) -> Step:
     amount = f"{payment['currency_code']} {money(payment['amount'])}"
     badge = Badge(payment["status"], status_words(payment["status"]))
     words = f"Refunded by the transaction {payment['transaction_id']}."
@@ -253,11 +253,11 @@ def _refund(payment: Shown) -> Step:
     return Step("info", f"Refund of {amount}", begun(payment), badge, words, "D45", box=box)
 
 
-def _who_and_why(refund: Shown) -> str:
+def _who_and_why(refund: Record) -> str:
     return f"{refund['refunded_by']}: {refund['refund_reason']}"
 
 
-def _no_callback(payment: Shown) -> Step:
+def _no_callback_step(payment: Record) -> Step:
     if payment["refund_of"]:
         return Step("info", "No callback", None, None, "A refund has no callback.", "D45")
     if payment["status"] == "000":
@@ -266,13 +266,13 @@ def _no_callback(payment: Shown) -> Step:
     return Step("info", "No callback", None, None, why)
 
 
-def _posted(posting: Shown) -> Step:
+def _posting_step(posting: Record) -> Step:
     amount, kind = str(posting["amount"]), posting["kind"]
     account = f"the {posting['account']} balance of service {posting['service_id']}"
     if posting["account"] is None:
         words = f"{amount} from {posting['debit']} to {posting['credit']}"
     elif kind in {TransferKind.PENDING, TransferKind.VOID}:
-        words = f"{amount.lstrip('-')} {_SET_ASIDE[kind]} {account}"
+        words = f"{amount.lstrip('-')} {_PENDING_WORDS[kind]} {account}"
     else:
         words = f"{amount if amount.startswith('-') else f'+{amount}'} on {account}"
     words += f": {MOVEMENTS[Reason(posting['reason'])].words}."

@@ -119,16 +119,16 @@ REQUIRED: Final = (
 _SAMPLE: Final = b"POST /a HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\n\r\n{}"
 
 
-def missing(internals: Iterable[Internal], server: web.Server | None) -> list[str]:
+def missing_names(internals: Iterable[Internal], server: web.Server | None) -> list[str]:
     """The full names of those that are missing.
 
     server: any server of aiohttp; a `Server` sets its attributes only on the instance.
     """
-    absent = []
-    for holder, names, _ in internals:
-        found = server if holder == _SERVER else _found(holder)
-        absent += [f"{holder}.{name}" for name in names if not hasattr(found, name)]
-    return absent
+    missing = []
+    for path, names, _ in internals:
+        holder = server if path == _SERVER else _import(path)
+        missing += [f"{path}.{name}" for name in names if not hasattr(holder, name)]
+    return missing
 
 
 def parser_works(loop: asyncio.AbstractEventLoop) -> bool:
@@ -153,11 +153,11 @@ def parser_works(loop: asyncio.AbstractEventLoop) -> bool:
     return read == ("/a", "POST", 2, True)
 
 
-def _found(holder: str) -> object:
-    """The module or class, or None."""
-    module, _, name = holder.partition(":")
+def _import(path: str) -> object:
+    """The module or class at this import path, or None."""
+    module_name, _, name = path.partition(":")
     try:
-        found = import_module(module)
+        module = import_module(module_name)
     except ImportError:
         return None
-    return getattr(found, name, None) if name else found
+    return getattr(module, name, None) if name else module

@@ -34,7 +34,7 @@ class ClientConnections:
         self._open: OrderedDict[ClientConnection, None] = OrderedDict()
         # Called when bytes come over an open connection: makes it the newest.
         self.note_use: Callable[[ClientConnection], None] = self._open.move_to_end
-        self._logged = LogThrottle(clock)
+        self._log_throttle = LogThrottle(clock)
 
     @property
     def busy(self) -> int:
@@ -47,7 +47,7 @@ class ClientConnections:
         if len(self._open) > self._limit:
             idle = next((each for each in self._open if each.is_idle), connection)
             del self._open[idle]
-            if count := self._logged.due():
+            if count := self._log_throttle.due():
                 text = "closed %d connections of clients, the oldest idle ones: %d may be open"
                 log.warning(text, count, self._limit)
             idle.abort()

@@ -27,10 +27,10 @@ from sandbox_sim.web.transport.requests import MAX_HEADER_BYTES
 log = logging.getLogger("sandbox_sim.requests")
 
 # A request with more bytes is not plain.
-_MOST_BYTES: Final = 65_536
+_MAX_BYTES: Final = 65_536
 _END_OF_HEAD: Final = b"\r\n\r\n"
 # Measured: from this number of connections on, batching answers gains more than the delay costs.
-MANY: Final = 3
+MIN_BATCHING_CONNECTIONS: Final = 3
 
 
 class PlainRequest:
@@ -41,7 +41,7 @@ class PlainRequest:
     method: ClassVar = hdrs.METH_POST
     version: ClassVar = HttpVersion11
     keep_alive: ClassVar = True
-    client_max_size: ClassVar = _MOST_BYTES
+    client_max_size: ClassVar = _MAX_BYTES
     content: ClassVar = EMPTY_PAYLOAD
 
     def __init__(
@@ -77,20 +77,20 @@ class Connection(BaseProtocol):
     """
 
     __slots__ = (
+        "_chunks",
         "_clients",
-        "_closing",
         "_dispatcher",
-        "_early",
+        "_early_bytes",
         "_is_answering",
-        "_most_bytes",
+        "_is_closing",
+        "_is_used",
+        "_max_bytes",
         "_next_request",
         "_opened",
-        "_pieces",
+        "_received_bytes",
         "_request",
-        "_size",
         "_successor",
         "_task",
-        "_used",
         "_write_batcher",
         "half_closed",
     )
@@ -108,7 +108,7 @@ class Connection(BaseProtocol):
         parser = HttpRequestParser(
             protocol=self,
             loop=loop,
-            limit=_MOST_BYTES,
+            limit=_MAX_BYTES,
             max_line_size=MAX_HEADER_BYTES,
             max_field_size=MAX_HEADER_BYTES,
             auto_decompress=False,
@@ -119,19 +119,19 @@ class Connection(BaseProtocol):
         self._clients = clients
         self._write_batcher = write_batcher
         self._successor = successor
-        self._most_bytes = min(_MOST_BYTES, max_body_bytes)
+        self._max_bytes = min(_MAX_BYTES, max_body_bytes)
         # The request that is being read: its bytes so far, and its head and body once parsed.
-        self._pieces: list[bytes] = []
-        self._size = 0
+        self._chunks: list[bytes] = []
+        self._received_bytes = 0
         self._request: tuple[RawRequestMessage, StreamReader] | None = None
         # The task that answers, from the first request on, and what it waits for between two.
         self._task: asyncio.Task[None] | None = None
         self._next_request: asyncio.Future[PlainRequest] | None = None
         self._is_answering = False
         # Bytes that came while a request was being answered.
-        self._early = b""
-        self._closing = False
-        self._used = True
+        self._early_bytes = b""
+        self._is_closing = False
+        self._is_used = True
         self.half_closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -148,18 +148,18 @@ class Connection(BaseProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse the bytes, or keep them while a request is answered or the client reads slowly."""
-        self._used = True
+        self._is_used = True
         self._clients.note_use(self)
         if not (self._is_answering or self._paused):
-            self._read(data)
+            self._parse(data)
         else:
-            self._early += data
+            self._early_bytes += data
             self._pause_transport_reading()
 
     def eof_received(self) -> bool:
         """Note that the client has ended its side; True keeps our side open for pending answers."""
         self.half_closed = True
-        unanswered = self._is_answering or bool(self._early)
+        unanswered = self._is_answering or bool(self._early_bytes)
         if not unanswered:
             self.close()
         return unanswered and can_half_close(self.transport)
@@ -173,20 +173,20 @@ class Connection(BaseProtocol):
     def resume_writing(self) -> None:
         """Read requests again, because the client reads its answers again."""
         super().resume_writing()
-        self._read_early_bytes()
+        self._parse_early_bytes()
 
     async def write_eof(self, chunk: bytes = b"") -> None:
         """Write an answer. Raises `ConnectionResetError` when the connection is lost."""
         if self.transport is None or self.transport.is_closing():
             raise ConnectionResetError("the client went away")
-        if len(self._opened) < MANY and not self._write_batcher.pending:
+        if len(self._opened) < MIN_BATCHING_CONNECTIONS and not self._write_batcher.pending:
             self.transport.write(chunk)
         else:
             self._write_batcher.write(self.transport, chunk)
 
     def close(self) -> None:
         """Close the connection as soon as the current request is answered."""
-        self._closing = True
+        self._is_closing = True
         if not self._is_answering and self.transport is not None:
             self._write_batcher.flush()
             self.transport.close()
@@ -198,57 +198,57 @@ class Connection(BaseProtocol):
 
     def abort(self) -> None:
         """Close the connection at once."""
-        self._closing = True
+        self._is_closing = True
         if self.transport is not None:
             self.transport.abort()
 
     def close_unused(self) -> None:
         """Close the connection if it is idle and nothing came since the last call."""
-        if not self._used and not self._is_answering:
+        if not self._is_used and not self._is_answering:
             self.close()
-        self._used = False
+        self._is_used = False
 
     async def shutdown(self, timeout: float | None) -> None:
         """Close when the current request is answered; cancel it after `timeout` seconds."""
         self.close()
         if self._is_answering and self._task is not None:
-            _, late = await asyncio.wait([self._task], timeout=timeout)
-            for task in late:
+            _, unfinished = await asyncio.wait([self._task], timeout=timeout)
+            for task in unfinished:
                 task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await asyncio.gather(*unfinished, return_exceptions=True)
 
-    def _read(self, data: bytes) -> None:
+    def _parse(self, data: bytes) -> None:
         """Parse more bytes; answer a complete request, or hand over one that is not plain."""
-        self._pieces.append(data)
-        self._size += len(data)
+        self._chunks.append(data)
+        self._received_bytes += len(data)
         try:
-            found, _, _ = self._parser.feed_data(data)  # type: ignore[union-attr]
+            requests, _, _ = self._parser.feed_data(data)  # type: ignore[union-attr]
         except HttpProcessingError:
             self._hand_over()
             return
-        if found:
+        if requests:
             if self._request is not None:
-                self._hand_over()  # the body is whole, and the next request has begun
+                self._hand_over()  # the body is complete, and the next request has begun
                 return
-            head, body = self._request = found[0]
+            head, body = self._request = requests[0]
             if not body.is_eof() and not self._dispatcher.admits(head.headers):
                 self._hand_over()  # aiohttp answers before the body has arrived (D9)
                 return
-        if self._size > self._most_bytes:
+        if self._received_bytes > self._max_bytes:
             self._hand_over()
         elif self._request is not None:
-            self._answer_if_whole(*self._request)
+            self._answer_if_complete(*self._request)
 
-    def _answer_if_whole(self, head: RawRequestMessage, body: StreamReader) -> None:
+    def _answer_if_complete(self, head: RawRequestMessage, body: StreamReader) -> None:
         if not self._is_plain(head):
             self._hand_over()
         elif body.is_eof():
-            raw = b"".join(self._pieces)
+            raw = b"".join(self._chunks)
             content = raw[raw.find(_END_OF_HEAD) + len(_END_OF_HEAD) :]
             if len(content) != body.total_bytes:
                 self._hand_over()  # bytes of the next request have already arrived
                 return
-            self._pieces, self._size, self._request = [], 0, None
+            self._chunks, self._received_bytes, self._request = [], 0, None
             self._answer(PlainRequest(head.path, head.headers, content, self))
 
     def _is_plain(self, head: RawRequestMessage) -> bool:
@@ -265,11 +265,11 @@ class Connection(BaseProtocol):
         """Pass a request to the task; start the task with the first one."""
         self._is_answering = True
         if self._next_request is None:
-            self._task = self._loop.create_task(self._answer_all(request))
+            self._task = self._loop.create_task(self._answer_requests(request))
         else:
             self._next_request.set_result(request)
 
-    async def _answer_all(self, request: PlainRequest) -> None:
+    async def _answer_requests(self, request: PlainRequest) -> None:
         """Answer this request and each that follows, until the connection closes."""
         while True:
             keep_alive = False
@@ -284,20 +284,20 @@ class Connection(BaseProtocol):
                 log.exception("a request failed")
             finally:
                 self._is_answering = False
-                if self._closing or not keep_alive:
+                if self._is_closing or not keep_alive:
                     self.close()
-            if self._closing:
+            if self._is_closing:
                 return
             self._next_request = self._loop.create_future()
-            self._read_early_bytes()
+            self._parse_early_bytes()
             request = await self._next_request
 
-    def _read_early_bytes(self) -> None:
+    def _parse_early_bytes(self) -> None:
         """Parse the bytes that came while a request was being answered, if that is possible now."""
-        if self._early and not (self._is_answering or self._paused or self._closing):
-            early, self._early = self._early, b""
+        if self._early_bytes and not (self._is_answering or self._paused or self._is_closing):
+            data, self._early_bytes = self._early_bytes, b""
             self._resume_transport_reading()
-            self._read(early)
+            self._parse(data)
         if self.half_closed and not (self._is_answering or self._paused):
             self.close()
 
@@ -312,14 +312,14 @@ class Connection(BaseProtocol):
             successor.connection_made(transport)
             if self._paused:
                 successor.pause_writing()
-            for piece in self._pieces:
-                successor.data_received(piece)
+            for chunk in self._chunks:
+                successor.data_received(chunk)
             if self.half_closed and not successor.eof_received():
                 transport.close()
 
     def _detach(self) -> None:
         """Stop serving the connection: it is lost, or another protocol takes it over."""
-        self._closing = True
+        self._is_closing = True
         self._opened.discard(self)
         self._clients.remove(self)
         self._parser = self._request = None

@@ -26,7 +26,7 @@ from aiohttp.web_protocol import _ErrInfo
 from sandbox_sim.values.response_codes import Code, Reply
 from sandbox_sim.web.api.responses import render
 from sandbox_sim.web.transport.client_connections import ClientConnections
-from sandbox_sim.web.transport.requests import is_goodbye
+from sandbox_sim.web.transport.requests import is_client_disconnect
 
 T = TypeVar("T")
 
@@ -40,12 +40,12 @@ _OTHER_PROTOCOLS: Final = {
         "off"
     ),
 }
-# The words of the parser, without the bytes of the client, which follow an empty line.
-_WORDS: Final = re.compile(
+# The message of the parser, without the bytes of the client, which follow an empty line.
+_PARSER_MESSAGE: Final = re.compile(
     r"(?:Bad status line:\s+)?([A-Z][A-Za-z'` /-]+)[:.]?(?:\n\n.*)?", re.DOTALL
 )
 # These requests wait for long, so they end as soon as the client has ended its side.
-_LASTING: Final = ("/wait", "/events")
+_LONG_WAITS: Final = ("/wait", "/events")
 
 
 def can_half_close(transport: asyncio.BaseTransport | None) -> bool:
@@ -60,7 +60,7 @@ class GatewayProtocol(web.RequestHandler):
     half_closed: the client has ended its side and sends nothing more.
     """
 
-    __slots__ = ("_clients", "_latest", "_until_disconnected", "half_closed")
+    __slots__ = ("_clients", "_latest_message", "_waiting_tasks", "half_closed")
 
     def __init__(self, server: web.Server, clients: ClientConnections, **options: Any) -> None:
         super().__init__(server, **options)
@@ -70,8 +70,8 @@ class GatewayProtocol(web.RequestHandler):
         self._max_msg_queue_size -= 1
         self._clients = clients
         self.half_closed = False
-        self._latest: tuple[Any, StreamReader] | None = None
-        self._until_disconnected: set[asyncio.Task[Any]] = set()
+        self._latest_message: tuple[Any, StreamReader] | None = None
+        self._waiting_tasks: set[asyncio.Task[Any]] = set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count the connection."""
@@ -90,14 +90,14 @@ class GatewayProtocol(web.RequestHandler):
         super().data_received(data)
         if self._messages:
             self._refuse_http_0_9()
-            self._latest = self._messages[-1]
+            self._latest_message = self._messages[-1]
 
     def _refuse_http_0_9(self) -> None:
         """Refuse HTTP/0.9 requests, which may have no target, or that of the previous request."""
-        for place, (message, _) in enumerate(self._messages):
+        for index, (message, _) in enumerate(self._messages):
             if getattr(message, "version", HttpVersion10) < HttpVersion10:
                 refusal = _ErrInfo(400, BadHttpMessage("HTTP/0.9"), "HTTP/0.9 is not served")
-                self._messages[place] = refusal, EMPTY_PAYLOAD
+                self._messages[index] = refusal, EMPTY_PAYLOAD
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Cancel the tasks, because the client has ended its side.
@@ -106,19 +106,19 @@ class GatewayProtocol(web.RequestHandler):
         """
         self._cancel_tasks()
         self.half_closed = True
-        if self._latest is None or not can_half_close(self.transport):
+        if self._latest_message is None or not can_half_close(self.transport):
             return False
-        latest, body = self._latest
-        waiting = [message for message, _ in self._messages]
-        if any(getattr(each, "path", "").endswith(_LASTING) for each in (latest, *waiting)):
+        latest, body = self._latest_message
+        queued = [message for message, _ in self._messages]
+        if any(getattr(each, "path", "").endswith(_LONG_WAITS) for each in (latest, *queued)):
             return False
-        whole = len(self._messages) - (not body.is_eof())
-        if whole > 0:
-            message, body = self._messages[whole - 1]
+        complete = len(self._messages) - (not body.is_eof())
+        if complete > 0:
+            message, body = self._messages[complete - 1]
             if hasattr(message, "_replace"):  # it could be parsed
-                self._messages[whole - 1] = (message._replace(should_close=True), body)
+                self._messages[complete - 1] = (message._replace(should_close=True), body)
             return True
-        # No whole request waits in the queue; one that was taken from it may be in progress.
+        # No complete request waits in the queue; one that was taken from it may be in progress.
         in_progress = self._waiter is None and self._request_count > len(self._messages)
         if not in_progress or (not self._messages and not body.is_eof()):
             return False
@@ -130,11 +130,11 @@ class GatewayProtocol(web.RequestHandler):
         if self.transport is None or self.transport.is_closing():
             task.cancel()
             return
-        self._until_disconnected.add(task)
-        task.add_done_callback(self._until_disconnected.discard)
+        self._waiting_tasks.add(task)
+        task.add_done_callback(self._waiting_tasks.discard)
 
     def _cancel_tasks(self) -> None:
-        for task in self._until_disconnected:
+        for task in self._waiting_tasks:
             task.cancel()
 
     @property
@@ -161,10 +161,10 @@ class GatewayProtocol(web.RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionError("the answer has already begun")
         if status < 500:
-            why = _why_unreadable(exc)
+            why = _parse_error(exc)
             reply = Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}", http_status=status)
             log.info("%s: 400, by rule D5: %s", request.remote, why)
-        elif is_goodbye(exc, request):
+        elif is_client_disconnect(exc, request):
             reply = Reply(Code.SERVER_ERROR, "errors", "the client went away")
             log.debug("a client closed the connection before it had its answer")
         else:
@@ -184,13 +184,13 @@ class GatewayProtocol(web.RequestHandler):
             super().log_exception(*args, **kw)
 
 
-def _why_unreadable(error: BaseException | None) -> str:
+def _parse_error(error: BaseException | None) -> str:
     """The reason why the bytes could not be parsed."""
-    parsing = error.message if isinstance(error, HttpProcessingError) else ""
-    for mark, why in _OTHER_PROTOCOLS.items():
-        if mark in parsing:
+    message = error.message if isinstance(error, HttpProcessingError) else ""
+    for part, why in _OTHER_PROTOCOLS.items():
+        if part in message:
             return why
-    words = _WORDS.fullmatch(parsing)
+    words = _PARSER_MESSAGE.fullmatch(message)
     return "the request is not valid HTTP" + (f": {words[1]}" if words else "")
 
 

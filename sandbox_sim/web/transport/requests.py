@@ -56,21 +56,21 @@ class IncomingRequest(Protocol):
 ReadBody = Callable[[], Awaitable[bytes]]
 
 
-_READING: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
+_READ_METHODS: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 ICON_PATH: Final = "/favicon.ico"
 
 
 def wants_page(request: web.BaseRequest) -> bool:
     """Whether to answer with a page: a GET or HEAD whose `Accept` names `text/html`."""
-    return request.method in _READING and "text/html" in request.headers.get(hdrs.ACCEPT, "")
+    return request.method in _READ_METHODS and "text/html" in request.headers.get(hdrs.ACCEPT, "")
 
 
 def is_for_browser_pages(request: web.BaseRequest) -> bool:
     """Whether a page or the icon answers a request outside the control API."""
-    return wants_page(request) or (request.path == ICON_PATH and request.method in _READING)
+    return wants_page(request) or (request.path == ICON_PATH and request.method in _READ_METHODS)
 
 
-def is_goodbye(error: BaseException | None, request: web.BaseRequest) -> bool:
+def is_client_disconnect(error: BaseException | None, request: web.BaseRequest) -> bool:
     """Whether an error only means that the client closed the connection before its answer."""
     transport = request.transport
     return isinstance(error, ConnectionError) and (transport is None or transport.is_closing())

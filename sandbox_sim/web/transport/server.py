@@ -25,14 +25,14 @@ from sandbox_sim.web.app import (
     BROWSER_PAGES,
     CLIENTS,
     CONTROL,
+    CONTROL_PATHS,
     DISPATCHER,
     DRAIN,
     FAST_PATH,
     MAX_BODY_BYTES,
-    OURS,
 )
 from sandbox_sim.web.transport import aiohttp_internals
-from sandbox_sim.web.transport.aiohttp_internals import missing, parser_works
+from sandbox_sim.web.transport.aiohttp_internals import missing_names, parser_works
 from sandbox_sim.web.transport.client_connections import ClientConnections
 from sandbox_sim.web.transport.gateway_protocol import GatewayProtocol
 from sandbox_sim.web.transport.requests import MAX_HEADER_BYTES, is_for_browser_pages
@@ -68,10 +68,10 @@ class _Server(web.Server):
         super().__init__(handler, **options)
         self._clients = clients
         self._opened: set[Connection] = set()
-        self._connection: Callable[[], asyncio.Protocol] = self._successor
+        self._connection: Callable[[], asyncio.Protocol] = self._gateway_protocol
         if dispatcher is not None:
             self._connection = partial(self._first_connection, dispatcher, max_body_bytes)
-        self._sweeper = self._loop.call_later(_UNUSED_S, self._sweep)
+        self._unused_timer = self._loop.call_later(_UNUSED_S, self._close_unused)
 
     def __call__(self) -> asyncio.Protocol:  # type: ignore[override]
         """The protocol of a new connection."""
@@ -79,17 +79,17 @@ class _Server(web.Server):
 
     def pre_shutdown(self) -> None:
         """Close idle connections."""
-        self._sweeper.cancel()
+        self._unused_timer.cancel()
         for connection in tuple(self._opened):
             connection.close()
         super().pre_shutdown()
 
     async def shutdown(self, timeout: float | None = None) -> None:
         """Wait at most `timeout` seconds for open requests, then close all connections."""
-        ours = [connection.shutdown(timeout) for connection in self._opened]
+        fast = [connection.shutdown(timeout) for connection in self._opened]
         # aiohttp waits twice: for the handler to end, and then for the task around it.
         half = None if timeout is None else timeout / 2
-        await asyncio.gather(super().shutdown(half), *ours)
+        await asyncio.gather(super().shutdown(half), *fast)
 
     def _first_connection(
         self, dispatcher: "Callable[[], Dispatcher]", max_body_bytes: int
@@ -104,17 +104,17 @@ class _Server(web.Server):
             self._clients,
             SocketWriteBatcher(self._loop),
             self._loop,
-            self._successor,
+            self._gateway_protocol,
             max_body_bytes,
         )
         return self._connection()
 
-    def _sweep(self) -> None:
+    def _close_unused(self) -> None:
         for connection in tuple(self._opened):
             connection.close_unused()
-        self._sweeper = self._loop.call_later(_UNUSED_S, self._sweep)
+        self._unused_timer = self._loop.call_later(_UNUSED_S, self._close_unused)
 
-    def _successor(self) -> GatewayProtocol:
+    def _gateway_protocol(self) -> GatewayProtocol:
         return GatewayProtocol(self, self._clients, loop=self._loop, **self._kwargs)
 
 
@@ -142,38 +142,39 @@ class GatewayRunner(web.AppRunner):
     @property
     def new_connection(self) -> Callable[[], asyncio.Protocol]:
         """A function that makes the protocol of a new connection; needs `setup` first."""
-        plain = super().server
-        if plain is None:
+        server = super().server
+        if server is None:
             raise RuntimeError("the runner is not set up")
         if self._tls is None:
-            return plain
-        return partial(Handshake, plain, self._tls, self.app[CLIENTS])
+            return server
+        return partial(Handshake, server, self._tls, self.app[CLIENTS])
 
     @property
     def server(self) -> Any:
-        """The same for a site of aiohttp, which listens with it; None before `setup`."""
+        """`new_connection` for a site of aiohttp, which listens with it; None before `setup`."""
         return None if super().server is None else self.new_connection
 
     async def setup(self) -> None:
         """Start the application, and choose how connections are served.
 
-        Logs one line unless it is the fast connection. Raises `RuntimeError` if aiohttp lacks an
-        internal that both ways need.
+        Logs one line if the fast connection cannot be used. Raises `RuntimeError` if aiohttp lacks
+        a name that is needed without the fast connection, too.
         """
         await super().setup()
-        plain = super().server
-        absent = missing(aiohttp_internals.REQUIRED, plain)
-        if plain is None or absent:
-            raise RuntimeError(f"{_lacks(absent)}; install the version that pyproject.toml names")
-        self._server = self._gateway_server(plain)
+        aiohttp_server = super().server
+        missing = missing_names(aiohttp_internals.REQUIRED, aiohttp_server)
+        if aiohttp_server is None or missing:
+            text = _missing_text(missing)
+            raise RuntimeError(f"{text}; install the version that pyproject.toml names")
+        self._server = self._gateway_server(aiohttp_server)
 
     def _handler(self) -> Any:
         """The handler of requests: the control API, pages for browsers, else the dispatcher."""
-        ours, dispatcher = self.app[OURS], self.app[DISPATCHER]
+        control_paths, dispatcher = self.app[CONTROL_PATHS], self.app[DISPATCHER]
         control, pages = self.app[CONTROL], self.app[BROWSER_PAGES]
 
         def handle(request: Any) -> Awaitable[web.StreamResponse | GatewayAnswer]:
-            if request.path.startswith(ours):
+            if request.path.startswith(control_paths):
                 return control().handle(request)
             if is_for_browser_pages(request):
                 return pages().answer(request)
@@ -182,28 +183,28 @@ class GatewayRunner(web.AppRunner):
 
         return handle
 
-    def _gateway_server(self, plain: web.Server) -> _Server:
+    def _gateway_server(self, aiohttp_server: web.Server) -> _Server:
         return _Server(
             self._handler(),
-            self.app[DISPATCHER] if self._is_fast(plain) else None,
+            self.app[DISPATCHER] if self._can_be_fast(aiohttp_server) else None,
             self.app[CLIENTS],
             self.app[MAX_BODY_BYTES],
-            request_factory=plain.request_factory,
+            request_factory=aiohttp_server.request_factory,
             **self._kwargs,
         )
 
-    def _is_fast(self, plain: web.Server) -> bool:
+    def _can_be_fast(self, aiohttp_server: web.Server) -> bool:
         """Whether the fast connection can be used; logs why not."""
-        how = "aiohttp's protocol serves every request, more slowly"
+        effect = "aiohttp's protocol serves every request, more slowly"
         if not self.app[FAST_PATH]:
-            log.info("the setting fast_path is off: %s", how)
+            log.info("the setting fast_path is off: %s", effect)
             return False
-        absent = missing(aiohttp_internals.FAST_CONNECTION, plain)
-        if not absent and not parser_works(asyncio.get_running_loop()):
-            absent = ["a parser that reads requests as expected"]
-        if absent:
-            log.warning("%s: %s", _lacks(absent), how)
-        return not absent
+        missing = missing_names(aiohttp_internals.FAST_CONNECTION, aiohttp_server)
+        if not missing and not parser_works(asyncio.get_running_loop()):
+            missing = ["a parser that reads requests as expected"]
+        if missing:
+            log.warning("%s: %s", _missing_text(missing), effect)
+        return not missing
 
     async def cleanup(self) -> None:
         """Finish callbacks that are being sent, stop accepting, finish open requests.
@@ -214,5 +215,5 @@ class GatewayRunner(web.AppRunner):
         await super().cleanup()
 
 
-def _lacks(absent: Sequence[str]) -> str:
-    return f"aiohttp {aiohttp.__version__} lacks {', '.join(absent)}"
+def _missing_text(missing: Sequence[str]) -> str:
+    return f"aiohttp {aiohttp.__version__} lacks {', '.join(missing)}"

@@ -18,7 +18,7 @@ log = logging.getLogger("sandbox_sim.requests")
 # Seconds of real time for the handshake; and for the end of TLS, which begins as soon as the last
 # answer is written: a slow client has not read all of it by then.
 _HANDSHAKE_S: Final = 10.0
-_GOODBYE_S: Final = 30.0
+_SHUTDOWN_S: Final = 30.0
 _USE_HTTPS: Final = "a client spoke plain HTTP to this port, which serves HTTPS only: use https://"
 
 
@@ -26,12 +26,12 @@ _USE_HTTPS: Final = "a client spoke plain HTTP to this port, which serves HTTPS 
 class Handshake(asyncio.Protocol):
     """A connection until its handshake is done. `clients` may close it before that.
 
-    plain: makes the protocol that serves the connection afterwards.
+    successor: makes the protocol that serves the connection afterwards.
     """
 
     is_idle = True
 
-    plain: Callable[[], asyncio.Protocol]
+    successor: Callable[[], asyncio.Protocol]
     context: ssl.SSLContext
     clients: ClientConnections
 
@@ -39,7 +39,7 @@ class Handshake(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None  # the event loop keeps no reference
         # Bytes that come after the handshake, before the next protocol takes over.
-        self._early: list[bytes] = []
+        self._early_chunks: list[bytes] = []
         self._half_closed = False
         self._lost = False
 
@@ -50,11 +50,11 @@ class Handshake(asyncio.Protocol):
         self._transport = transport
         transport.pause_reading()  # the bytes of the handshake are for the TLS protocol
         self.clients.add(self)
-        self._task = asyncio.get_running_loop().create_task(self._shake_hands(transport))
+        self._task = asyncio.get_running_loop().create_task(self._do_handshake(transport))
 
     def data_received(self, data: bytes) -> None:
         """Keep bytes that came with the end of the handshake."""
-        self._early.append(data)
+        self._early_chunks.append(data)
 
     def eof_received(self) -> bool:
         """Note that the client has ended its side; TLS then ends ours too."""
@@ -71,7 +71,7 @@ class Handshake(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    async def _shake_hands(self, transport: asyncio.Transport) -> None:
+    async def _do_handshake(self, transport: asyncio.Transport) -> None:
         try:
             secured = await asyncio.get_running_loop().start_tls(
                 transport,
@@ -79,11 +79,11 @@ class Handshake(asyncio.Protocol):
                 self.context,
                 server_side=True,
                 ssl_handshake_timeout=_HANDSHAKE_S,
-                ssl_shutdown_timeout=_GOODBYE_S,
+                ssl_shutdown_timeout=_SHUTDOWN_S,
             )
         except OSError as error:  # also TLS errors, timeouts and lost connections
             transport.abort()
-            self._note(error)
+            self._log_failure(error)
             return
         finally:
             self.clients.remove(self)
@@ -92,15 +92,15 @@ class Handshake(asyncio.Protocol):
 
     def _hand_over(self, secured: asyncio.Transport) -> None:
         """Pass the connection to the next protocol, with the bytes that have already come."""
-        served = self.plain()
-        secured.set_protocol(served)
-        served.connection_made(secured)
-        for piece in self._early:
-            served.data_received(piece)
-        if self._half_closed and not served.eof_received():
+        protocol = self.successor()
+        secured.set_protocol(protocol)
+        protocol.connection_made(secured)
+        for chunk in self._early_chunks:
+            protocol.data_received(chunk)
+        if self._half_closed and not protocol.eof_received():
             secured.close()
 
-    def _note(self, error: OSError) -> None:
+    def _log_failure(self, error: OSError) -> None:
         """Log a failed handshake; at level info if the client must use another address."""
         if getattr(error, "reason", None) == "HTTP_REQUEST":
             log.info(_USE_HTTPS)

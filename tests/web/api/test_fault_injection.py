@@ -235,7 +235,7 @@ class TestLostAnswers:
 class TestTimeout:
     @staticmethod
     def open_requests() -> set[asyncio.Task[Any]]:
-        names = {"_handle_request", "_answer_all"}
+        names = {"_handle_request", "_answer_requests"}
         tasks = asyncio.all_tasks()
         return {task for task in tasks if getattr(task.get_coro(), "__name__", None) in names}
 

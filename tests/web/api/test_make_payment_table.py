@@ -35,7 +35,7 @@ def test_the_models_take_exactly_the_combinations_of_their_operations() -> None:
 
 
 @pytest.mark.spec("endpoint.5", "endpoint.6")
-@pytest.mark.parametrize("models", [request_models.OWN_PATHS, live_operations.OWN_PATHS])
+@pytest.mark.parametrize("models", [request_models.BODIES_BY_PATH, live_operations.BODIES_BY_PATH])
 def test_a_payment_with_its_own_path_has_a_model_of_its_type(
     models: Mapping[str, type[request_models.PaymentBody]],
 ) -> None:

@@ -203,7 +203,9 @@ def test_a_model_is_one_component_and_two_models_with_the_same_name_are_refused(
     view = model("View", id=str)
     schemas = Schemas()
 
-    assert schemas.of(view) == schemas.of(view) == {"$ref": "#/components/schemas/View"}
+    assert (
+        schemas.schema_of(view) == schemas.schema_of(view) == {"$ref": "#/components/schemas/View"}
+    )
     assert list(schemas.components) == ["View"]
     with pytest.raises(ValueError, match="two models have the name View"):
-        schemas.of(model("View", at=str))
+        schemas.schema_of(model("View", at=str))

@@ -100,7 +100,7 @@ def test_a_pasted_command_keeps_hostile_texts(shell_folder: Path, shell: str) ->
         assert arguments[2:5] == ["-H", "Content-Type: application/json", "--data-raw"]
         assert len(arguments) == 6
 
-    commands = [formats.doctor(f"http://shop.test/{text}", "http://h") for text in HOSTILE]
+    commands = [formats.doctor_command(f"http://shop.test/{text}", "http://h") for text in HOSTILE]
     for name, url, *rest in pasted(shell_folder, shell, *commands):
         assert (name, rest) == ("doctor", ["--paid", "COMMAND", "--endpoint-url", "http://h"])
         assert url.startswith("http://shop.test/")

@@ -12,7 +12,7 @@ import pytest
 
 from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport import server
-from sandbox_sim.web.transport.fast_connection import MANY
+from sandbox_sim.web.transport.fast_connection import MIN_BATCHING_CONNECTIONS
 from tests.conftest import Sandbox, StartSandbox
 from tests.stores.conftest import eventually
 from tests.turns import turns
@@ -75,7 +75,7 @@ def server_of(sandbox: Sandbox) -> Any:
 async def answers(sandbox: Sandbox, pieces: Iterable[bytes], *, by_aiohttp: bool = False) -> bytes:
     """Return all answers until the server closes; `by_aiohttp` uses only aiohttp's protocol."""
     server = server_of(sandbox)
-    return await Peer(server._successor() if by_aiohttp else server()).send(pieces)
+    return await Peer(server._gateway_protocol() if by_aiohttp else server()).send(pieces)
 
 
 def in_pieces(raw: bytes, size: int) -> Iterable[bytes]:
@@ -198,10 +198,10 @@ class TestSweep:
     async def test_a_connection_with_half_a_request_is_closed(self, sandbox: Sandbox) -> None:
         reader, writer = await connected(sandbox)
         writer.write(PLAIN[:50])
-        await eventually(lambda: any(each._size for each in connections(sandbox)))
+        await eventually(lambda: any(each._received_bytes for each in connections(sandbox)))
 
         for _ in range(2):
-            server_of(sandbox)._sweep()
+            server_of(sandbox)._close_unused()
 
         assert await reader.read() == b""
         writer.close()
@@ -211,7 +211,7 @@ class TestSweep:
         for _ in range(3):
             writer.write(PLAIN)
             await reader.readuntil(b'"202"}')
-            server_of(sandbox)._sweep()
+            server_of(sandbox)._close_unused()
         writer.close()
 
 
@@ -253,7 +253,7 @@ class TestOpenRequest:
         await eventually(
             lambda: bool(connection.transport) and not connection.transport.is_reading()
         )
-        assert len(getattr(connection, "_early", b"")) <= 262_144
+        assert len(getattr(connection, "_early_bytes", b"")) <= 262_144
 
         go_on.set()
 
@@ -290,7 +290,7 @@ class TestOpenRequest:
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
         for _ in range(3):
-            server_of(sandbox)._sweep()
+            server_of(sandbox)._close_unused()
 
         go_on.set()
 
@@ -314,7 +314,7 @@ async def test_requests_wait_while_their_client_reads_no_answers(sandbox: Sandbo
     connection.pause_writing()
 
     writer.write(PLAIN)
-    await eventually(lambda: connection._early == PLAIN)
+    await eventually(lambda: connection._early_bytes == PLAIN)
     await turns()
     assert connection.is_idle
 
@@ -333,7 +333,9 @@ async def test_answers_wait_for_a_slow_reader_after_the_handover_to_aiohttp_too(
                 self._protocol.pause_writing()
 
     new = server_of(sandbox)
-    others = [Peer(new()) for _ in range(MANY)]  # so many that the first answer waits to be sent
+    others = [
+        Peer(new()) for _ in range(MIN_BATCHING_CONNECTIONS)
+    ]  # so many that the first answer waits to be sent
     slow = Slow(new())
     sending = asyncio.create_task(slow.send([PLAIN, PLAIN + CLOSE]))
     await turns()

@@ -26,18 +26,18 @@ export const post = (path, body) => call("POST", path, body);
 export const patch = (path, body) => call("PATCH", path, body);
 export const remove = (path) => call("DELETE", path);
 
-let hiding = 0;
+let hideTimer = 0;
 
 /** Show a sentence at the bottom of the page. */
-export function say(sentence, { bad = false } = {}) {
+export function showToast(sentence, { bad = false } = {}) {
   const toast = document.getElementById("toast");
   toast.textContent = sentence;
   toast.className = bad ? "toast bad" : "toast";
   toast.hidden = false;
   toast.hidePopover();
   toast.showPopover(); // above a dialog that has opened since
-  clearTimeout(hiding);
-  hiding = setTimeout(() => { toast.hidden = true; }, bad ? 12000 : 5000);
+  clearTimeout(hideTimer);
+  hideTimer = setTimeout(() => { toast.hidden = true; }, bad ? 12000 : 5000);
 }
 
 /** The fields of a form of changes that a person has edited; an empty one means null. */
@@ -60,7 +60,7 @@ function jsonOf(text) {
   }
 }
 
-function isLeftOut(field) {
+function isOmitted(field) {
   const empty = field.type === "checkbox" ? !field.checked : field.value === "";
   return !field.name || empty || field.matches(":disabled");
 }
@@ -79,13 +79,13 @@ function valueOf(field) {
 export function bodyOf(form) {
   const body = {};
   for (const field of form.elements) {
-    if (isLeftOut(field)) continue;
+    if (isOmitted(field)) continue;
     const names = field.name.split(".");
-    let inside = body;
+    let parent = body;
     names.slice(0, -1).forEach((name, place) => {
-      inside = inside[name] ??= /^[0-9]+$/.test(names[place + 1]) ? [] : {};
+      parent = parent[name] ??= /^[0-9]+$/.test(names[place + 1]) ? [] : {};
     });
-    inside[names.at(-1)] = valueOf(field);
+    parent[names.at(-1)] = valueOf(field);
   }
   return body;
 }

@@ -2,7 +2,7 @@
 // The server renders everything; no text of a record is made into markup here.
 
 import {
-  bodyOf, changesOf, clearProblems, get, patch, post, remove, say, showProblems,
+  bodyOf, changesOf, clearProblems, get, patch, post, remove, showToast, showProblems,
 } from "./control.js";
 import { askDoctor } from "./doctor.js";
 import { GatewayClock, keepFresh } from "./live.js";
@@ -15,30 +15,30 @@ const PAUSE_TIMES = 20;
 const MAX_PAUSE_MS = 5000;
 const $ = (selector, root = document) => root.querySelector(selector);
 
-let lastTook = 0;
-let waiting = 0;
-// How many pages have been asked for, the number of the newest that was shown, and that of the
-// last one the user asked for.
-let asked = 0;
-let shown = 0;
-let wanted = 0;
+let loadDuration = 0;
+let newRowCount = 0;
+// The numbers of the last page that was requested, of the newest one that was shown, and of the
+// last one that the user requested.
+let lastRequest = 0;
+let lastShown = 0;
+let lastUserRequest = 0;
 
 // ---- what the page shows ----
 
 /** The page at this address, and its number: pages may come in another order. */
-async function load(address) {
-  const number = ++asked;
+async function loadPage(address) {
+  const number = ++lastRequest;
   const began = performance.now();
   const answer = await fetch(address, { headers: { Accept: "text/html" } });
   if (answer.redirected && new URL(answer.url).pathname.endsWith("/login")) {
     location.assign(answer.url);
   }
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  lastTook = performance.now() - began;
+  loadDuration = performance.now() - began;
   return { page, number };
 }
 
-function swap(id, page, { animate = false } = {}) {
+function replacePart(id, page, { animate = false } = {}) {
   const here = document.getElementById(id);
   const there = page.getElementById(id);
   if (!here || !there || here.innerHTML === there.innerHTML) return;
@@ -56,7 +56,7 @@ function swap(id, page, { animate = false } = {}) {
   if (scrolled && $(".rows", fresh)) $(".rows", fresh).scrollTop = scrolled;
 }
 
-function isReading() {
+function isReadingOlderRows() {
   const rows = $("#rows");
   return (rows && rows.scrollTop > 40) || new URLSearchParams(location.search).has("after");
 }
@@ -93,54 +93,54 @@ async function refresh() {
   const here = address().href;
   let page, number;
   try {
-    ({ page, number } = await load(here));
+    ({ page, number } = await loadPage(here));
   } catch {
     return; // the server is unreachable; when the feed has reconnected, this is called again
   }
   if (address().href !== here) return refresh(); // another record was opened meanwhile
-  if (number < shown) return; // a newer page came first
-  shown = number;
-  swap("clock", page);
-  swap("troubles", page);
-  if (isReading()) {
+  if (number < lastShown) return; // a newer page came first
+  lastShown = number;
+  replacePart("clock", page);
+  replacePart("troubles", page);
+  if (isReadingOlderRows()) {
     const known = new Set([...document.querySelectorAll("#rows [data-key]")].map((row) => row.dataset.key));
-    waiting = [...page.querySelectorAll("#rows [data-key]")].filter((row) => !known.has(row.dataset.key)).length;
-    showCount();
+    newRowCount = [...page.querySelectorAll("#rows [data-key]")].filter((row) => !known.has(row.dataset.key)).length;
+    showNewRowCount();
   } else if (!isTyping() && !isEdited()) {
-    swap("list", page, { animate: true });
+    replacePart("list", page, { animate: true });
   }
   const busy = isTyping() || $("#detail dialog[open]") || $("#detail")?.contains(document.activeElement);
-  if (!busy) swap("detail", page);
+  if (!busy) replacePart("detail", page);
   tick();
 }
 
-function showCount() {
+function showNewRowCount() {
   let note = $("#new-count");
-  if (!waiting || !$("#rows")) return;
+  if (!newRowCount || !$("#rows")) return;
   if (!note) {
     note = document.createElement("button");
     note.id = "new-count";
     note.className = "primary new-count";
     $("#rows").prepend(note);
-    note.addEventListener("click", () => { $("#rows").scrollTop = 0; note.remove(); go(address()); });
+    note.addEventListener("click", () => { $("#rows").scrollTop = 0; note.remove(); navigate(address()); });
   }
-  note.textContent = `${waiting} new`;
+  note.textContent = `${newRowCount} new`;
 }
 
 /** Show another address of the dashboard without loading the whole page again. */
-async function go(target, { push = true, keepSearch = false } = {}) {
-  const loading = load(target);
-  wanted = asked;
+async function navigate(target, { push = true, keepSearch = false } = {}) {
+  const loading = loadPage(target);
+  lastUserRequest = lastRequest;
   const { page, number } = await loading;
-  if (number < wanted) return; // the user has gone on
+  if (number < lastUserRequest) return; // the user has gone on
   if (push) history.pushState(null, "", target);
   document.title = page.title;
   const [here, there] = [$("#main"), page.getElementById("main")];
   if (!here || !there) { location.assign(target); return; }
   const typed = keepSearch ? $("[data-search] [name=q]") : null;
   if (typed) {
-    swap("list", page);
-    swap("detail", page);
+    replacePart("list", page);
+    replacePart("detail", page);
     here.className = there.className;
   } else {
     const scrolled = $("#rows")?.scrollTop ?? 0;
@@ -148,11 +148,11 @@ async function go(target, { push = true, keepSearch = false } = {}) {
     if ($("#rows")) $("#rows").scrollTop = scrolled;
   }
   $(".bar nav")?.replaceWith(document.importNode($(".bar nav", page), true));
-  swap("clock", page);
-  swap("troubles", page);
+  replacePart("clock", page);
+  replacePart("troubles", page);
   tick();
-  if (number < shown) await refresh(); // what came first is newer
-  else shown = number;
+  if (number < lastShown) await refresh(); // a newer page came first
+  else lastShown = number;
 }
 
 // ---- the clock ----
@@ -171,30 +171,30 @@ function tick() {
   const now = $("#clock .now");
   if (now) now.textContent = clock.timeOfDay();
   const due = $("#clock")?.dataset.due;
-  if (due && $("#clock .left")) $("#clock .left").textContent = ` in ${clock.left(due)}`;
+  if (due && $("#clock .left")) $("#clock .left").textContent = ` in ${clock.timeLeft(due)}`;
   for (const each of document.querySelectorAll(".timeline [data-due]")) {
-    each.textContent = `in ${clock.left(each.dataset.due)}`;
+    each.textContent = `in ${clock.timeLeft(each.dataset.due)}`;
   }
 }
 
 // ---- actions ----
 
-async function act(button, work, done, refused = (problem) => say(problem.message, { bad: true })) {
+async function runAction(button, work, done, onError = (problem) => showToast(problem.message, { bad: true })) {
   button.disabled = true;
   try {
     const answer = await work();
-    say(typeof done === "function" ? done(answer) : done || "Done");
+    showToast(typeof done === "function" ? done(answer) : done || "Done");
     await refresh();
     return true;
   } catch (problem) {
-    refused(problem);
+    onError(problem);
     return false;
   } finally {
     button.disabled = false;
   }
 }
 
-function ranWords(answer) {
+function advanceMessage(answer) {
   const count = answer.ran.length;
   if (!count) return "The clock moved; nothing was due";
   const kinds = [...new Set(answer.ran.map((job) => job.kind))].join(", ");
@@ -204,31 +204,31 @@ function ranWords(answer) {
 async function copy(copied) {
   try {
     await navigator.clipboard.writeText(copied);
-    say("Copied");
+    showToast("Copied");
   } catch {
-    say(copied);
+    showToast(copied);
   }
 }
 
-const acts = {
+const clickActions = {
   "[data-post]": (button) =>
-    act(
+    runAction(
       button, () => post(button.dataset.post, button.dataset.body || "{}"),
-      "ran" in button.dataset ? ranWords : (answer) => answer.network_said ?? button.dataset.done,
+      "ran" in button.dataset ? advanceMessage : (answer) => answer.network_said ?? button.dataset.done,
     ),
   "[data-delete]": (button) => {
     delete button.form?.dataset.edited; // so that the refresh shows the values that now apply
-    return act(button, () => remove(button.dataset.delete), button.dataset.done);
+    return runAction(button, () => remove(button.dataset.delete), button.dataset.done);
   },
-  "[data-post-each]": (button) => act(button, async () => {
+  "[data-post-each]": (button) => runAction(button, async () => {
     const ids = button.dataset.ids.split(" ");
     for (const id of ids) await post(button.dataset.postEach.replace("{id}", encodeURIComponent(id)), "{}");
     return ids.length;
   }, (count) => `${count} ${count === 1 ? "attempt was" : "attempts were"} made`),
-  "[data-next-due]": (button) => act(button, () => {
+  "[data-next-due]": (button) => runAction(button, () => {
     const seconds = Math.max(0, (Date.parse($("#clock").dataset.due) - clock.now()) / 1000);
     return post("clock/advance", JSON.stringify({ seconds: Math.round(seconds * 1000 + 1) / 1000 }));
-  }, ranWords),
+  }, advanceMessage),
   "[data-copy]": (button) => copy(button.dataset.copy),
   "[data-doctor]": (button) => askDoctor(button.dataset),
   "[data-check-networks]": () => checkNetworks(),
@@ -242,11 +242,11 @@ const acts = {
 };
 
 function button(words, work, done) {
-  const made = document.createElement("button");
-  made.type = "button";
-  made.textContent = words;
-  made.addEventListener("click", () => act(made, work, done));
-  return made;
+  const node = document.createElement("button");
+  node.type = "button";
+  node.textContent = words;
+  node.addEventListener("click", () => runAction(node, work, done));
+  return node;
 }
 
 async function listSnapshots() {
@@ -269,9 +269,9 @@ async function listSnapshots() {
 
 // ---- which requests an override or a fault would match ----
 
-let previewing = 0;
+let previewTimer = 0;
 
-async function preview(form) {
+async function showPreview(form) {
   const match = bodyOf(form).match ?? {};
   const wanted = {};
   for (const name of ["service_id", "operation", "transaction_id"]) if (match[name]) wanted[name] = match[name];
@@ -293,8 +293,8 @@ async function preview(form) {
 document.addEventListener("input", (event) => {
   const form = event.target.closest?.("form.forms");
   if (!form || !event.target.name?.startsWith("match.")) return;
-  clearTimeout(previewing);
-  previewing = setTimeout(() => preview(form), 300);
+  clearTimeout(previewTimer);
+  previewTimer = setTimeout(() => showPreview(form), 300);
 });
 
 // A choice shows its own fields; the others are hidden and not sent.
@@ -309,14 +309,14 @@ document.addEventListener("change", (event) => {
 
 document.addEventListener("click", (event) => {
   if (!(event.target instanceof Element)) return;
-  for (const [selector, work] of Object.entries(acts)) {
+  for (const [selector, work] of Object.entries(clickActions)) {
     const button = event.target.closest(selector);
     if (button) { event.preventDefault(); work(button); return; }
   }
   const link = event.target.closest("#main a[href^='?'], #troubles a[href^='?'], .bar nav a[href*='?view=']");
   if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();
-    go(link.href).then(() => link.dataset.then && $(`#${link.dataset.then}`)?.showModal());
+    navigate(link.href).then(() => link.dataset.then && $(`#${link.dataset.then}`)?.showModal());
   }
 });
 
@@ -326,7 +326,7 @@ document.addEventListener("input", (event) => {
 });
 
 /** The message after a form was sent: a text, or a function of the answer. */
-function doneWords(form) {
+function doneMessage(form) {
   if ("enters" in form.dataset) {
     return ({ id, amount, debit, credit }) => `Entry ${id}: ${amount} from ${debit} to ${credit}`;
   }
@@ -354,8 +354,8 @@ document.addEventListener("submit", async (event) => {
     const button = event.submitter ?? $("button", form);
     if (form.hasAttribute("data-confirm") && !confirm("Reset? This cannot be undone.")) return;
     clearProblems(form);
-    const done = await act(
-      button, () => send(form), doneWords(form), (problem) => showProblems(form, problem),
+    const done = await runAction(
+      button, () => send(form), doneMessage(form), (problem) => showProblems(form, problem),
     );
     if (done && form.closest("dialog")) form.closest("dialog").close();
   } else if (form.hasAttribute("data-search")) {
@@ -367,26 +367,26 @@ document.addEventListener("submit", async (event) => {
 function search(form) {
   const target = new URL(location.pathname, location.origin);
   for (const [name, value] of new FormData(form)) if (value) target.searchParams.set(name, value);
-  go(target, { keepSearch: true });
+  navigate(target, { keepSearch: true });
 }
 
-let typing = 0;
+let searchTimer = 0;
 document.addEventListener("input", (event) => {
   const form = event.target.closest?.("[data-search]");
   if (!form) return;
-  clearTimeout(typing);
-  typing = setTimeout(() => search(form), 250);
+  clearTimeout(searchTimer);
+  searchTimer = setTimeout(() => search(form), 250);
 });
 
 // ---- keyboard ----
 
-function step(by) {
+function moveSelection(by) {
   const links = [...document.querySelectorAll("#rows [data-key] a")];
   const at = links.findIndex((link) => link.hasAttribute("aria-current"));
   const next = links[Math.min(Math.max(at + by, 0), links.length - 1)];
   if (!next) return;
   const key = next.closest("[data-key]").dataset.key;
-  go(next.href).then(() => {
+  navigate(next.href).then(() => {
     const link = [...document.querySelectorAll("#rows [data-key]")].find((row) => row.dataset.key === key);
     $("a", link ?? document)?.focus();
   });
@@ -395,8 +395,8 @@ function step(by) {
 const keys = {
   "/": () => $("[data-search] [name=q]")?.select(),
   "?": () => $("#help").showModal(),
-  j: () => step(1),
-  k: () => step(-1),
+  j: () => moveSelection(1),
+  k: () => moveSelection(-1),
   r: () => [...document.querySelectorAll("#detail [data-key-name=r]")].at(-1)?.click(),
 };
 
@@ -411,10 +411,10 @@ document.addEventListener("keydown", (event) => {
 
 keepFresh(
   new URL("changes", new URL("./", location.href)), refresh,
-  () => Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, lastTook * PAUSE_TIMES)),
+  () => Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, loadDuration * PAUSE_TIMES)),
   (answers) => { $("#unreachable").hidden = answers; },
 );
-addEventListener("popstate", () => go(location.href, { push: false }));
+addEventListener("popstate", () => navigate(location.href, { push: false }));
 
 prepareSend(refresh);
 tick();

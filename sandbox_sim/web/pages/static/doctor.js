@@ -1,6 +1,6 @@
 // Shows the doctor's report about a receiver.
 
-import { element, shownIn } from "./answers.js";
+import { element, answersIn } from "./answers.js";
 import { post } from "./control.js";
 
 const TONES = { ok: "good", warning: "wait", wrong: "bad", note: "info", skipped: "info" };
@@ -15,10 +15,10 @@ const NAMES = {
   cancelled: "cancelled payment",
 };
 const dialog = document.getElementById("doctor");
-const show = shownIn(dialog, dialog.querySelector("[data-verdicts]"));
+const show = answersIn(dialog, dialog.querySelector("[data-verdicts]"));
 
 /** Merge the checks that have the same result for several bodies. */
-function grouped(checks) {
+function groupChecks(checks) {
   const groups = new Map();
   for (const each of checks) {
     const key = JSON.stringify([each.check, each.verdict, each.says]);
@@ -29,23 +29,23 @@ function grouped(checks) {
 }
 
 function row({ check, verdict, says, remedy, profiles }, all) {
-  const made = element("li", "");
+  const item = element("li", "");
   const every = all.length > 1 && profiles.length === all.length;
   const bodies = every ? "every body" : profiles.join(", ");
-  made.append(
+  item.append(
     element("span", verdict, `badge ${TONES[verdict]}`), " ",
     element("strong", NAMES[check] ?? check.replace("_", " ")), `: ${says}`, bodies ? ` (${bodies})` : "",
   );
-  if (remedy && verdict !== "ok") made.append(element("p", `do: ${remedy}`, "advice"));
-  return made;
+  if (remedy && verdict !== "ok") item.append(element("p", `do: ${remedy}`, "advice"));
+  return item;
 }
 
-function shown({ checks, profiles, counts, healthy, complete }) {
+function reportNodes({ checks, profiles, counts, healthy, complete }) {
   const list = element("ul", "", "verdicts");
-  list.append(...grouped(checks).map((each) => row(each, profiles)));
-  const sum = healthy ? "Nothing is wrong." : `${counts.wrong} ${counts.wrong === 1 ? "check is" : "checks are"} wrong.`;
-  const whole = complete ? sum : `${sum} The time limit ended the examination before all checks were made.`;
-  return [element("p", whole, healthy ? "" : "alert bad"), list];
+  list.append(...groupChecks(checks).map((each) => row(each, profiles)));
+  const summary = healthy ? "Nothing is wrong." : `${counts.wrong} ${counts.wrong === 1 ? "check is" : "checks are"} wrong.`;
+  const text = complete ? summary : `${summary} The time limit ended the examination before all checks were made.`;
+  return [element("p", text, healthy ? "" : "alert bad"), list];
 }
 
 /**
@@ -56,5 +56,5 @@ export async function askDoctor({ doctor: url, callback, command }) {
   dialog.querySelector(".receiver").textContent = url;
   dialog.querySelector(".command").textContent = command;
   dialog.querySelector("[data-copy]").dataset.copy = command;
-  await show("Sending sample callbacks…", async () => shown(await post("doctor", JSON.stringify({ callback }))));
+  await show("Sending sample callbacks…", async () => reportNodes(await post("doctor", JSON.stringify({ callback }))));
 }

@@ -1,14 +1,14 @@
 // The handset: loads its own address again when something happens to this number.
 // The server renders everything; no text of a record is made into markup here.
 
-import { post, say } from "./control.js";
+import { post, showToast } from "./control.js";
 import { GatewayClock, keepFresh } from "./live.js";
 
 const MIN_PAUSE_MS = 250;
 const here = new URL(location.href);
 // The address that it loads again: the phone without the QR code, which would be a new one each time.
-const phoneAlone = new URL(here);
-phoneAlone.searchParams.set("alone", "");
+const aloneAddress = new URL(here);
+aloneAddress.searchParams.set("alone", "");
 const path = `handset/${here.pathname.split("/").at(-1)}`;
 const $ = (selector, root = document) => root.querySelector(selector);
 
@@ -19,17 +19,17 @@ function tick() {
   $(".top .now").textContent = clock.timeOfDay().slice(0, 5);
   const prompt = $("#prompt");
   if (!prompt) return;
-  $(".left", prompt).textContent = clock.left(prompt.dataset.due);
+  $(".left", prompt).textContent = clock.timeLeft(prompt.dataset.due);
 }
 
-function toTheEnd() {
+function scrollToEnd() {
   $("#thread").scrollTop = $("#thread").scrollHeight;
 }
 
 async function refresh() {
   let page;
   try {
-    const answer = await fetch(phoneAlone, { headers: { Accept: "text/html" } });
+    const answer = await fetch(aloneAddress, { headers: { Accept: "text/html" } });
     if (answer.redirected && new URL(answer.url).pathname !== here.pathname) location.assign(answer.url);
     page = new DOMParser().parseFromString(await answer.text(), "text/html");
   } catch {
@@ -40,7 +40,7 @@ async function refresh() {
   clock.set(fresh);
   if ($("#thread").innerHTML !== $("#thread", fresh).innerHTML) {
     $("#thread").replaceWith(document.importNode($("#thread", fresh), true));
-    toTheEnd();
+    scrollToEnd();
   }
   const [before, now] = [$("#prompt"), $("#prompt", fresh)];
   if (before?.dataset.key !== now?.dataset.key) {
@@ -49,7 +49,7 @@ async function refresh() {
       const shown = document.importNode(now, true);
       shown.classList.add("fresh");
       $("#screen").append(shown);
-      toTheEnd();
+      scrollToEnd();
     }
   }
   tick();
@@ -66,9 +66,9 @@ async function answer(form, decision) {
   buttons.forEach((each) => { each.disabled = true; });
   try {
     await post(`${path}/answer`, JSON.stringify(body));
-    say(decision === "approve" ? "Approved" : "Declined");
+    showToast(decision === "approve" ? "Approved" : "Declined");
   } catch (problem) {
-    say(problem.message, { bad: true });
+    showToast(problem.message, { bad: true });
   }
   buttons.forEach((each) => { each.disabled = false; });
   await refresh();
@@ -86,6 +86,6 @@ document.addEventListener("click", (event) => {
 
 keepFresh(new URL(`${here.pathname}/events`, here), refresh, () => MIN_PAUSE_MS);
 
-toTheEnd();
+scrollToEnd();
 tick();
 setInterval(tick, 1000);

@@ -1,6 +1,6 @@
 // The page of an inbox: the button that empties it.
 
-import { remove, say } from "./control.js";
+import { remove, showToast } from "./control.js";
 
 const button = document.querySelector("[data-empties]");
 
@@ -10,7 +10,7 @@ button?.addEventListener("click", async () => {
     await remove(button.dataset.empties);
     location.reload();
   } catch (problem) {
-    say(problem.message, { bad: true });
+    showToast(problem.message, { bad: true });
     button.disabled = false;
   }
 });

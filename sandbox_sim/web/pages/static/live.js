@@ -1,72 +1,72 @@
 // Keeps an open page up to date: refreshes it after a change, and runs its clock.
 
 // Changes within this time share one refresh.
-const TOGETHER_MS = 50;
+const DEBOUNCE_MS = 50;
 
-// After this time the page asks again for changes that were refused.
-const AGAIN_MS = 3000;
+// After this time the page connects to the feed again, if an HTTP status refused it.
+const RECONNECT_MS = 3000;
 
 /**
  * Call refresh soon after a change, but not while the page is hidden. feed: the address of the
- * changes. pause: returns the least time between two calls, in milliseconds. reached: called with
+ * changes. pause: returns the least time between two calls, in milliseconds. onConnection: called with
  * whether the server can be reached, when the connection breaks and when it is back.
  */
-export function keepFresh(feed, refresh, pause, reached = () => {}) {
-  let stale = false;
+export function keepFresh(feed, refresh, pause, onConnection = () => {}) {
+  let isStale = false;
   let timer = 0;
-  let last = -Infinity;
+  let lastRefresh = -Infinity;
 
-  function soon() {
-    stale = true;
+  function scheduleRefresh() {
+    isStale = true;
     if (timer || document.hidden) return;
     timer = setTimeout(async () => {
-      stale = false;
+      isStale = false;
       try {
         await refresh();
       } finally {
         timer = 0;
-        last = performance.now();
+        lastRefresh = performance.now();
       }
-      if (stale) soon();
-    }, Math.max(TOGETHER_MS, last + pause() - performance.now()));
+      if (isStale) scheduleRefresh();
+    }, Math.max(DEBOUNCE_MS, lastRefresh + pause() - performance.now()));
   }
 
   let changes;
 
-  function listen() {
+  function connect() {
     changes = new EventSource(feed);
-    changes.addEventListener("changed", soon);
-    changes.addEventListener("open", () => { reached(true); soon(); });
+    changes.addEventListener("changed", scheduleRefresh);
+    changes.addEventListener("open", () => { onConnection(true); scheduleRefresh(); });
     changes.addEventListener("error", () => {
-      reached(false);
+      onConnection(false);
       // The browser itself tries again after a lost connection, but not after an HTTP status such
       // as the 502 of a proxy.
-      if (changes.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS);
+      if (changes.readyState === EventSource.CLOSED) setTimeout(connect, RECONNECT_MS);
     });
   }
 
-  listen();
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && stale) soon(); });
+  connect();
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && isStale) scheduleRefresh(); });
   addEventListener("pagehide", () => changes.close());
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 }
 
 /** Gateway time between two readings. */
 export class GatewayClock {
-  #read = 0;
+  #readAt = 0;
   #now = 0;
   #frozen = false;
 
   /** Take a reading from an element with data-now and data-frozen. */
   set({ dataset }) {
-    this.#read = performance.now();
+    this.#readAt = performance.now();
     this.#now = Date.parse(dataset.now);
     this.#frozen = dataset.frozen === "true";
   }
 
   /** Gateway time now, in milliseconds since 1970. */
   now() {
-    return this.#now + (this.#frozen ? 0 : performance.now() - this.#read);
+    return this.#now + (this.#frozen ? 0 : performance.now() - this.#readAt);
   }
 
   /** Gateway time of day: hours, minutes and seconds. */
@@ -75,7 +75,7 @@ export class GatewayClock {
   }
 
   /** Minutes and seconds until a time, or hours and minutes. due: in ISO 8601. */
-  left(due) {
+  timeLeft(due) {
     const seconds = Math.max(0, Math.ceil((Date.parse(due) - this.now()) / 1000));
     const minutes = Math.floor(seconds / 60);
     if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;

@@ -1,16 +1,16 @@
 // Checks whether the networks of production can be reached, and shows their answers.
 
-import { element, shownIn } from "./answers.js";
+import { element, answersIn } from "./answers.js";
 import { post } from "./control.js";
 
 const dialog = document.getElementById("health");
-const show = dialog && shownIn(dialog, dialog.querySelector("[data-health]"));
+const show = dialog && answersIn(dialog, dialog.querySelector("[data-health]"));
 
 function row({ name, adapter, health }) {
-  const made = document.createElement("li");
+  const item = document.createElement("li");
   const badge = element("span", health.ok ? "reached" : "not reached", `badge ${health.ok ? "good" : "bad"}`);
-  made.append(badge, " ", element("strong", name), ` (${adapter}): ${health.detail}`);
-  return made;
+  item.append(badge, " ", element("strong", name), ` (${adapter}): ${health.detail}`);
+  return item;
 }
 
 /** Ask every network whether it can be reached, and show what each one answers. */

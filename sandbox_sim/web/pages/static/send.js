@@ -12,12 +12,12 @@ function newId() {
   return `WEB-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-function chosen() {
+function chosenSample() {
   return samples[Number(form.elements.operation.value)];
 }
 
 function fill() {
-  const sample = chosen();
+  const sample = chosenSample();
   const fields = { ...sample.body };
   if ("request_time" in fields) fields.request_time = new Date().toISOString().slice(0, 16).replace("T", " ");
   if ("transaction_id" in fields) fields.transaction_id = newId();
@@ -30,26 +30,26 @@ function fill() {
     const chip = document.createElement("button");
     chip.type = "button";
     chip.textContent = words;
-    chip.addEventListener("click", () => change({ ...sample.body, ...values }, Object.keys(values)));
+    chip.addEventListener("click", () => changeBody({ ...sample.body, ...values }, Object.keys(values)));
     chips.append(chip);
   }
 }
 
-function change(values, names) {
-  let now;
+function changeBody(values, names) {
+  let fields;
   try {
-    now = JSON.parse(body.value);
+    fields = JSON.parse(body.value);
   } catch {
     fill();
-    now = JSON.parse(body.value);
+    fields = JSON.parse(body.value);
   }
   // Undo the change of an earlier chip.
   for (const name of ["customer_number", "amount", "service_id", "account_number", "recipients"]) {
-    if (name in chosen().body) now[name] = chosen().body[name];
+    if (name in chosenSample().body) fields[name] = chosenSample().body[name];
   }
-  for (const name of names) now[name] = values[name];
-  if ("transaction_id" in now) now.transaction_id = newId();
-  body.value = JSON.stringify(now, null, 2);
+  for (const name of names) fields[name] = values[name];
+  if ("transaction_id" in fields) fields.transaction_id = newId();
+  body.value = JSON.stringify(fields, null, 2);
 }
 
 function show(answer) {
@@ -84,11 +84,11 @@ export function prepareSend(afterwards) {
     button.disabled = true;
     show("Waiting for the answer…");
     try {
-      const answer = await post("requests/send", JSON.stringify({ path: chosen().path, body: sent }));
+      const answer = await post("requests/send", JSON.stringify({ path: chosenSample().path, body: sent }));
       const status = answer.status === null ? "No answer" : `HTTP ${answer.status}`;
       show(`${status}\n${JSON.stringify(answer.body, null, 2)}`);
       if ("transaction_id" in sent) {
-        change(sent, Object.keys(sent).filter((each) => each !== "transaction_id"));
+        changeBody(sent, Object.keys(sent).filter((each) => each !== "transaction_id"));
       }
       await afterwards();
     } catch (problem) {
