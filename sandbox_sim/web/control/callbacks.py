@@ -118,7 +118,7 @@ class CallbackActionRoutes(RouteGroup):
         url, service_id = body.url or "", body.service_id
         if body.callback is not None:
             found = await self.ids.callback(body.callback)
-            receiver = found and await examination.receiver_of(str(found["id"]))
+            receiver = found and await examination.address_of(str(found["id"]))
             if not receiver:
                 raise not_found("callbacks", body.callback)
             url, service_id = receiver.url, service_id or receiver.service_id

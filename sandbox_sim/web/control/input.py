@@ -278,7 +278,7 @@ def _field_problem(model: type[BaseModel], detail: ErrorDetails) -> str:
 
 def _unknown_field_problem(name: str, known: Iterable[str]) -> str:
     parents, _, last = name.rpartition(".")
-    closest = nearest(last, known)
+    closest = closest_match(last, known)
     if closest is None:
         return f"{name!r} is unknown: the fields are {_joined(known)}"
     return f"{name!r} is unknown: did you mean {f'{parents}.{closest}' if parents else closest}?"

@@ -212,7 +212,7 @@ class NetworkRoutes(RouteGroup):
            answer=_list_of(CheckedNetworkView))  # fmt: skip
     async def check(self, _request: web.Request) -> Reply:
         """Check whether each network can be reached; a check requests at most a token."""
-        found = await self.overview.checked()
+        found = await self.overview.states_with_health()
         checked = [
             {**network_view(state), "health": {"ok": health.ok, "detail": health.detail}}
             for state, health in found
@@ -226,7 +226,7 @@ class NetworkRoutes(RouteGroup):
         """List notifications; `next` is the value of `after` for the next page."""
         stored, limit = self.notifications, query.page_size + 1
         filters = NotificationQuery(query.network, query.state, query.after, limit)
-        found = [] if stored is None else await stored.listed(filters)
+        found = [] if stored is None else await stored.list_page(filters)
         return query.page_view("notifications", found, itemgetter("id"))
 
     @route("GET /_sandbox/attempts", "list the attempts at networks, newest first",

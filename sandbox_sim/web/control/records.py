@@ -64,7 +64,7 @@ from sandbox_sim.web.transport.gateway_protocol import run_while_connected
 
 
 async def wait_for_records(
-    records: RecordSearch, kind: Kind, request: web.Request, body: Wait
+    records: RecordSearch, kind: RecordKind, request: web.Request, body: Wait
 ) -> Reply:
     """Wait until `count` records match, and answer with them; HTTP 408 if too few came in time.
 
@@ -211,7 +211,7 @@ class RecordRoutes(RouteGroup):
         return routes
 
     async def list(
-        self, kind: Kind, request: web.Request, query: RecordListQuery
+        self, kind: RecordKind, request: web.Request, query: RecordListQuery
     ) -> dict[str, object]:
         """List records, newest first; `next` is the value of `after` for the next page."""
         if isinstance(query, TransactionListQuery):
@@ -238,23 +238,23 @@ class RecordRoutes(RouteGroup):
         duration = timedelta(seconds=query.open_longer_than_s)
         return await self.pending.longer_than(duration)
 
-    async def find(self, kind: Kind, _request: web.Request, body: Search) -> Reply:
+    async def find(self, kind: RecordKind, _request: web.Request, body: Search) -> Reply:
         """Find the records that match, newest first."""
         found = await self.records.find(kind, read_match(body, kind), body.limit)
         return {kind.plural: found.records, "next": found.next}
 
-    async def count(self, kind: Kind, _request: web.Request, body: Search) -> Count:
+    async def count(self, kind: RecordKind, _request: web.Request, body: Search) -> Count:
         """Count the records that match."""
         return {"count": await self.records.count(kind, read_match(body, kind))}
 
-    async def wait(self, kind: Kind, request: web.Request, body: Search) -> Reply:
+    async def wait(self, kind: RecordKind, request: web.Request, body: Search) -> Reply:
         """Wait until `count` records match; HTTP 408 after `timeout_s`."""
         return await wait_for_records(self.records, kind, request, body)
 
     async def one(self, kind: RecordKind, request: web.Request) -> Reply:
         """Show one record by its id."""
         name = request.match_info["id"]
-        found = await self.records.find(kind, {kind.name: name}, limit=1)
+        found = await self.records.find(kind, {kind.id_field: name}, limit=1)
         return require_found(next(iter(found.records), None), kind.plural, name)
 
     @transaction_route("GET {}", "show the transaction{} with this identifier, with its timeline",
@@ -300,7 +300,7 @@ def search_body(model: type[Wait], kind: RecordKind) -> Body:
 
 
 async def page_of(
-    records: RecordSearch, kind: Kind, request: web.Request, query: RecordListQuery
+    records: RecordSearch, kind: RecordKind, request: web.Request, query: RecordListQuery
 ) -> dict[str, object]:
     """The page of a list for a query. Raises `UnknownAfter`."""
     found = await records.page(kind, _filters(request, kind), query.page_size, query.after)
@@ -318,13 +318,13 @@ def _filtered_page(
     return query.page_view("transactions", found, id_of)
 
 
-def _filters(request: web.Request, kind: Kind) -> dict[str, object]:
+def _filters(request: web.Request, kind: RecordKind) -> dict[str, object]:
     query = request.query.items()
     match = {name: _filter_value(name, text) for name, text in query if name in kind.fields}
     return _resolve_match(kind, match)
 
 
-def read_match(search: Wait, kind: Kind) -> dict[str, object]:
+def read_match(search: Wait, kind: RecordKind) -> dict[str, object]:
     """The `match` of a search, with words replaced by values.
 
     Raises `BadInput` for an unknown field, and for a value that no record can have.
@@ -338,7 +338,7 @@ def read_match(search: Wait, kind: Kind) -> dict[str, object]:
     return _resolve_match(kind, search.match)
 
 
-def _resolve_match(kind: Kind, match: Mapping[str, object]) -> dict[str, object]:
+def _resolve_match(kind: RecordKind, match: Mapping[str, object]) -> dict[str, object]:
     try:
         return kind.parse_match(match)
     except ImpossibleValue as error:

@@ -173,7 +173,7 @@ class TransactionActionRoutes(RouteGroup):
         found: Any = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         network_id = name if found is None else found["network_transaction_id"]
         live = self.live_actions
-        if found is None and (live is None or not await live.knows(name, service_id)):
+        if found is None and (live is None or not await live.has_attempt(name, service_id)):
             raise await self._not_live_refusal(name, service_id)
         if not (body.reason or "").strip() or not (body.by or "").strip():
             text = f"transaction {name} is of mode P: set reason, and by to your name"

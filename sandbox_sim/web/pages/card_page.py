@@ -138,7 +138,7 @@ def _form_problem(card_fields: Mapping[str, str]) -> str | None:
     return None
 
 
-def _is_paid(page: Page) -> bool:
+def _is_paid(page: HostedPage) -> bool:
     """Whether the customer paid. An override can still leave the payment pending."""
     return page.transaction.status in {Status.SUCCESSFUL, Status.PENDING}
 

@@ -219,7 +219,7 @@ _CHUNK: Final = 200
 # How many of the newest callbacks the list of payments searches.
 NEWEST_CALLBACKS: Final = 500
 
-_KINDS: Final[Mapping[str, tuple[Kind, Callable[[Any], tuple[Row, SearchFields]]]]] = {
+_KINDS: Final[Mapping[str, tuple[RecordKind, Callable[[Any], tuple[Row, SearchFields]]]]] = {
     "callbacks": (CALLBACKS, callback_row),
     "sms": (MESSAGES, sms_row),
     "requests": (REQUESTS, request_row),
@@ -306,7 +306,7 @@ class RecordLists:
 
     async def stuck(self) -> StuckCounts:
         """How many payments and SMS of mode P wait for a person, or are open for long."""
-        return Stuck(0, 0) if self.live is None else await self.live.stuck(OPEN_LIMIT)
+        return StuckCounts(0, 0) if self.live is None else await self.live.count_stuck(OPEN_LIMIT)
 
     async def callbacks_of(self, search: SearchQuery) -> list[Any]:
         """The newest callbacks of the service in the search, or of all."""

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.records.transactions import STATUS_WORDS
 from sandbox_sim.values.msisdn import to_local
-from sandbox_sim.values.timestamps import seconds_of
+from sandbox_sim.values.timestamps import parse_duration
 from sandbox_sim.web.control.input import LARGEST_INTEGER, MAX_OPEN_S
 
 _OPEN: Final = "open>"
@@ -78,7 +78,8 @@ def parse_search(text: str) -> SearchQuery:
         elif name in filters and name and value:
             filters[name].append(value)
         elif (
-            token.startswith(_OPEN) and (given := seconds_of(token.removeprefix(_OPEN))) is not None
+            token.startswith(_OPEN)
+            and (given := parse_duration(token.removeprefix(_OPEN))) is not None
         ):
             open_s = given
         elif token:
