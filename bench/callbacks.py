@@ -1,7 +1,7 @@
 """Payments with their callbacks, against bare handlers that make one POST for each request.
 
-`whole_life` counts payments that came to their end. `callbacks_under_load` counts answers while
-callbacks go out at full rate, to a receiver that takes them and to one that refuses connections.
+`whole_life` counts payments that came to their end. `accepted_callbacks` and `refused_callbacks`
+count answers while callbacks go out at full rate.
 """
 
 import re

@@ -245,7 +245,7 @@ class CaseRun:
         transaction = self._payment(name)
         callbacks = self._gateway.callbacks.where(transaction_id=transaction.transaction_id)
         if not callbacks:
-            raise ValueError(f"replay: there is no callback of {_label(name)} yet")
+            raise ValueError(f"replay: no callback of {_label(name)} has been sent yet")
         first = callbacks[0]
         callback = CallbackRequest(first.url, first.headers, first.content)
         self._post_callback(f"POST callback of {name!r} once more", callback)

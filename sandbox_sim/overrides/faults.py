@@ -3,7 +3,7 @@
 The effect of such a rule is `{"fault": {…}, "probability", "every"}`. `fault` has one of `latency`,
 `status` and the names of `AnswerFault`. A status may have `retry_after_s`, an answer fault
 `processed`. Of the rules that match a request, all latencies add up. Of the others the first by
-`user_rules.in_order` that fires decides, and those after it do not count the request.
+`records.overrides.in_order` that fires decides, and those after it do not count the request.
 """
 
 import math

@@ -21,8 +21,6 @@ pytestmark = pytest.mark.decision("D39")
 
 PAGE = Page("docs/networks/alerts.md")
 RULES = "sandbox_sim.rules.yml"
-# Of Prometheus itself: whether a target could be scraped.
-OF_PROMETHEUS = {"up"}
 METRIC = re.compile(r"\bsandbox_sim_[a-z_]+\b(?!\.)")
 
 
