@@ -111,11 +111,11 @@ class TestDamagedLog:
         found = await posted_in(path)
         assert found == TWENTY[: len(found)]
 
-    @pytest.mark.parametrize("damage", GONE)
-    async def test_a_unit_that_runs_while_its_log_disappears_fails(
+    @pytest.mark.parametrize("damage", [*GONE, emptied, cut_in_half])
+    async def test_a_unit_whose_log_is_damaged_before_its_commit_fails(
         self, path: Path, damage: Damage
     ) -> None:
-        """The store checks the log before the transaction and at the commit."""
+        """The commit writes after the end that the log had, with zeros where it was cut."""
 
         async def work(unit: Unit) -> None:
             await unit.add_transfer(posting("1", subject="meanwhile"))
