@@ -127,8 +127,8 @@ class PostgresUnit(SqlUnit):
     SKIP_LOCKED = " FOR UPDATE SKIP LOCKED"
     # pg_restore makes the table again, with a number of its own.
     IDENTITY = (
-        "(SELECT oid::bigint << 31 FROM pg_database WHERE datname = current_database()) "
-        f"# '{SCHEMA}.jobs'::regclass::oid::bigint"
+        "((SELECT oid::bigint << 31 FROM pg_database WHERE datname = current_database()) "
+        f"# '{SCHEMA}.jobs'::regclass::oid::bigint)"
     )
     COLUMN_NAMES = (
         "SELECT attname FROM pg_attribute "

@@ -205,8 +205,6 @@ class SqlUnit(
     # The value that a claim writes to `lease_until`, and the clause that skips rows locked by other
     # claims.
     LEASE: str
-    # An expression: a number that the database gave, and that a restored copy has not.
-    IDENTITY: ClassVar[str]
     SKIP_LOCKED: ClassVar[str] = ""
 
     def __init__(self, clock: Clock) -> None:
