@@ -179,7 +179,7 @@ class SqliteStore(ChangeNotifier):
 
     async def back_up(self) -> Path:
         """Write a copy beside the file; the lock of the file keeps other programs from doing so."""
-        stamp = self.clock.now().strftime("%Y%m%dT%H%M%S.%fZ")
+        stamp = self.clock.machine_now().strftime("%Y%m%dT%H%M%S.%fZ")
         copy = self.path.with_name(f"{self.path.stem}-{stamp}.backup{self.path.suffix}")
         future: asyncio.Future[Path] = asyncio.get_running_loop().create_future()
         self._copies.put((copy, future))

@@ -269,6 +269,16 @@ async def test_a_search_by_an_id_reads_an_index_and_not_the_whole_table(
     assert f"({field}=?)" in plan
 
 
+async def test_a_copy_replaces_no_earlier_copy_while_the_clock_is_frozen(path: Path) -> None:
+    async with opened(path) as store:
+        copies = [await store.back_up()]
+        await unit_of(store).add_transaction(transaction())
+        copies.append(await store.back_up())
+
+    counted = [outside(copy, "SELECT count(*) FROM transactions") for copy in copies]
+    assert counted == [[(0,)], [(1,)]]
+
+
 @pytest.mark.decision("D40")
 async def test_old_transactions_are_deleted_in_steps(
     path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
