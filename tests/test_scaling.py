@@ -51,7 +51,7 @@ async def test_a_payment_runs_the_statement_of_the_yardstick_and_no_other(
 
     await store.open()
     try:
-        await eventually(lambda: store._cleanup is not None and store._cleanup.done())
+        await eventually(lambda: (task := store._clean_up.task) is not None and task.done())
         for method in ("execute", "executemany", "fetch"):
             noted(method)
         payment, now = transaction().payment, gateway.clock.now()

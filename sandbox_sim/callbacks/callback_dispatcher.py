@@ -14,7 +14,8 @@ Source: service.8, delivery.2, D16, D30.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -195,7 +196,7 @@ class CallbackDispatcher:
     def __post_init__(self) -> None:
         self._queue = DeliveryQueue()
         # The sender tasks, each with the callback that it took last; None before its first one.
-        self._senders: dict[asyncio.Task[None], CallbackRecord | None] = {}
+        self._senders: dict[asyncio.Task[None], QueuedCallback | None] = {}
         # How many sender tasks have not taken a callback yet.
         self._starting = 0
         # The attempts that wait for their receiver, oldest first.
@@ -268,22 +269,29 @@ class CallbackDispatcher:
             finally:
                 self._queue.waits.remove(wait)
 
-    async def abandon(self, service_id: int | None) -> None:
+    @asynccontextmanager
+    async def abandoned(self, service_id: int | None) -> AsyncIterator[None]:
         """Cancel the attempts of a service, or of all (None), without a record of them.
 
-        Returns when they have ended; their waiting callbacks are removed too.
+        The block deletes their jobs. If it raises, the attempts are made again.
         """
-        self._queue.remove(service_id)
-        senders = [
-            task
-            for task, callback in self._senders.items()
-            if callback and callback.is_reset_with(service_id)
-        ]
+        abandoned = self._queue.remove(service_id)
+        senders = {
+            task: queued
+            for task, queued in self._senders.items()
+            if queued and queued.callback.is_reset_with(service_id)
+        }
         for task in senders:
             task.cancel()
         await asyncio.gather(*senders, return_exceptions=True)
         self._end_waits_for_removed()
         self._start_senders()
+        try:
+            yield
+        except BaseException:
+            for _, job, callback in (*senders.values(), *abandoned):
+                self._enqueue(job, callback)
+            raise
 
     async def close(self, grace: float) -> None:
         """Start no more attempts, and wait for the running ones for `grace` seconds at most."""
@@ -363,7 +371,7 @@ class CallbackDispatcher:
             self._wake_cutter.set()
             self._starting -= self._senders[sender] is None
             self._end_waits_for_callback_of(sender)
-            self._senders[sender] = self._in_progress[sender] = queued.callback
+            self._senders[sender], self._in_progress[sender] = queued, queued.callback
             result = _AttemptResult(ReceiverStanding.TRIED)
             try:
                 result = await self._deliver(queued)

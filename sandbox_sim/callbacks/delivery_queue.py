@@ -215,15 +215,20 @@ class DeliveryQueue:
             receiver.queue = deque(ordered)
             self._update(receiver)
 
-    def remove(self, service_id: int | None) -> None:
-        """Remove the waiting callbacks that a reset of a service, or of all (None), deletes."""
+    def remove(self, service_id: int | None) -> list[QueuedCallback]:
+        """Remove the waiting callbacks that a reset of a service, or of all (None), deletes.
+
+        Returns them.
+        """
+        removed: list[QueuedCallback] = []
         for receiver in tuple(self._receivers.values()):
-            queue = receiver.queue
-            receiver.queue = deque(
-                each for each in queue if not each.callback.is_reset_with(service_id)
-            )
+            queue, receiver.queue = receiver.queue, deque()
+            for each in queue:
+                is_removed = each.callback.is_reset_with(service_id)
+                (removed if is_removed else receiver.queue).append(each)
             self._update(receiver)
             self._remove_if_idle(receiver)
+        return removed
 
     def _update(self, receiver: ReceiverQueue) -> None:
         """Count the ready callbacks again, and give the receiver a turn if it needs one."""

@@ -61,7 +61,6 @@ class ManualActions:
         Attempts at callbacks that are running are cancelled and not recorded.
         """
         await self.journal.save()
-        await self.deliveries.abandon(service_id)
 
         async def work(unit: Unit) -> None:
             await unit.reset(service_id)
@@ -69,7 +68,8 @@ class ManualActions:
             if service_id is None:
                 await undo_changes(unit)
 
-        await self.store.run(work)
+        async with self.deliveries.abandoned(service_id):
+            await self.store.run(work)
 
     async def resend(self, callback_id: str, url: str | None) -> CallbackRecord | None:
         """Send a callback again now, whether it was acknowledged before or not.
@@ -192,16 +192,15 @@ class Snapshots:
         if snapshot is None:
             return None
         await self.journal.save()
-        await self.deliveries.abandon(snapshot.service_id)
-        now = self.clock.now()
 
         async def work(unit: Unit) -> Snapshot | None:
-            restored = await unit.restore_snapshot(name, now)
+            restored = await unit.restore_snapshot(name, self.clock.now())
             for topic in (Topic.RULES, Topic.HELD_CALLBACKS):  # servers keep copies of these
                 await unit.announce(topic)
             return restored
 
-        return await self.store.run(work)
+        async with self.deliveries.abandoned(snapshot.service_id):
+            return await self.store.run(work)
 
     async def delete(self, name: str) -> bool:
         """Delete a snapshot; returns whether it existed."""

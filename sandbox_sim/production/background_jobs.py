@@ -65,24 +65,25 @@ class BackgroundJobs:
         await self._tasks.cancel()
 
     async def _run(self, job: Job) -> None:
+        try:
+            await self._retried(job, partial(self.work, job))
+        except Exception as error:
+            log.exception("%s %s failed", job.kind, job.subject)
+            postpone = partial(self._postpone, job, type(error).__name__)
+            await self._retried(job, partial(self.store.run, postpone))
+
+    async def _retried(self, job: Job, work: Callable[[], Awaitable[None]]) -> None:
+        """Do this work of a job, again and again while the store is away."""
         while True:
             try:
-                return await self.work(job)
+                return await work()
             except JobLost as lost:
                 return log.warning("%s %s is not recorded: %s", job.kind, job.subject, lost)
-            except Exception as error:
-                if isinstance(error, StoreError) and not isinstance(error, DataRefused):
-                    log.error("%s %s waits for the store: %s", job.kind, job.subject, error)  # noqa: TRY400
-                    await self.clock.pause(STORE_PAUSE_S)
-                    continue
-                log.exception("%s %s failed", job.kind, job.subject)
-                return await self._put_off(job, type(error).__name__)
-
-    async def _put_off(self, job: Job, problem: str) -> None:
-        try:
-            await self.store.run(partial(self._postpone, job, problem))
-        except (StoreError, JobLost) as error:
-            log.error("%s %s is lost until the claim ends: %s", job.kind, job.subject, error)  # noqa: TRY400
+            except DataRefused:
+                raise
+            except StoreError as error:
+                log.error("%s %s waits for the store: %s", job.kind, job.subject, error)  # noqa: TRY400
+                await self.clock.pause(STORE_PAUSE_S)
 
     async def _postpone(self, job: Job, problem: str, unit: Unit) -> None:
         await unit.finish(job)

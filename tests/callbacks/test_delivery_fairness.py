@@ -57,8 +57,8 @@ async def test_abandoning_a_service_cancels_its_attempts_and_keeps_those_of_othe
     await works.start()
     assert works.sender.at_work[SLOW] == MAX_CONCURRENT_PER_RECEIVER
 
-    await works.deliveries.abandon(SERVICE)
-    await turns()
+    async with works.deliveries.abandoned(SERVICE):
+        await turns()
     assert works.sender.at_work[SLOW] == 8
     works.sender.answer_all()
     await asyncio.wait_for(idle(works.deliveries), SOON_S)

@@ -1,8 +1,13 @@
 """Retries, snapshots and resets by people."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import RandomIds
+from sandbox_sim.callbacks.delivery_queue import MAX_CONCURRENT_PER_RECEIVER
 from sandbox_sim.control.journal import Journal
 from sandbox_sim.control.manual_actions import CallbackRetries, ManualActions, Snapshots
 from sandbox_sim.control.record_search import RecordIds, RecordSearch
@@ -10,10 +15,13 @@ from sandbox_sim.events.waits import Waiters
 from sandbox_sim.ledger.accounts import Accounts
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.payments.settlement import Settlement
+from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.records.behaviour import Behaviour
-from tests.conftest import Works
-from tests.fakes import BROKEN
+from sandbox_sim.records.callbacks import DeliveryState
+from tests.conftest import Works, to
+from tests.fakes import BROKEN, FailingStore
 from tests.sample_records import SERVICE, after, callback, entry
+from tests.turns import SOON_S, idle
 
 
 @pytest.mark.decision("D30")
@@ -64,3 +72,30 @@ async def test_a_restore_or_reset_cancels_running_deliveries_of_its_service(work
     assert works.sender.at_work[url] == 2
     await actions.reset(SERVICE)
     assert works.sender.at_work[url] == 1
+
+
+@pytest.mark.parametrize("act", ["reset", "restore"])
+async def test_the_deliveries_go_on_where_a_reset_or_restore_cannot_be_saved(
+    works: Works, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    journal = Journal(works.store, works.clock)
+    snapshots = Snapshots(works.store, works.clock, journal, works.deliveries)
+    await snapshots.save("before", SERVICE)
+    settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
+    actions = ManualActions(works.store, works.clock, journal, settlement, works.deliveries)
+    works.sender.hang("http://slow.test/callback")
+    await works.notify(*to("slow.test", MAX_CONCURRENT_PER_RECEIVER + 2))
+    await works.start()
+
+    async def run(work: Callable[[Unit], Awaitable[Any]]) -> Any:
+        if work.__qualname__.endswith(f"{act}.<locals>.work"):
+            raise StoreError("the disk is full")
+        return await FailingStore.run(works.store, work)
+
+    monkeypatch.setattr(works.store, "run", run)
+    with pytest.raises(StoreError):
+        await (actions.reset(SERVICE) if act == "reset" else snapshots.restore("before"))
+    works.sender.answer_all()
+    await asyncio.wait_for(idle(works.deliveries), SOON_S)
+
+    assert set((await works.states()).values()) == {DeliveryState.DELIVERED}

@@ -10,7 +10,7 @@ import pytest
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ledger import ledger_control
 from sandbox_sim.ledger.accounts import Accounts
-from sandbox_sim.ledger.ledger_control import Audit, Ledger, Violation
+from sandbox_sim.ledger.ledger_control import Audit, Ledger, LedgerPage, Violation
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.ledger import (
     Account,
@@ -28,10 +28,12 @@ from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
 from tests.live_records import CLEARING, COLLECTION, LIVE, PAYOUT, paid_in, set_aside
 from tests.production.desk import FAILED, SUCCEEDED, Desk
-from tests.sample_records import NOW, account_of, posting
+from tests.sample_records import NOW, SERVICE, account_of, posting
 from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D39")
+
+OTHER = 56
 
 
 async def a_desk() -> Desk:
@@ -56,6 +58,27 @@ async def test_an_audit_in_parts_of_any_size_finds_a_sound_ledger_sound(
 
     assert result == ((), 5)
     assert (await desk.ledger.balances(None, None)).wallets[PAYOUT].available == Decimal("89.50")
+
+
+async def test_a_reset_between_two_parts_of_an_audit_breaks_no_rule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ledger_control, "PAGE_SIZE", 1)
+    clock = VirtualClock()
+    store = MemoryStore(clock)
+    resets = [SERVICE]
+
+    class LedgerOfAnyService(Ledger):
+        async def page(self, query: LedgerQuery) -> LedgerPage:
+            while resets:
+                await unit_of(store).reset(resets.pop())
+            return await super().page(query)
+
+    ledger = LedgerOfAnyService(store, clock, Accounts(), live=False)
+    await ledger.topup(SERVICE, 5)
+    await ledger.topup(OTHER, 5)
+
+    assert await ledger.audit() == ((), 2)
 
 
 async def test_an_audit_finds_and_logs_a_wrong_balance(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,7 +9,7 @@ from sandbox_sim.ports import STORE_PAUSE_S, DataRefused, JobLost, Store, StoreE
 from sandbox_sim.production.background_jobs import BackgroundJobs, GiveUp
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.stores.memory.memory_store import MemoryStore
-from tests.fakes import WatchedClock
+from tests.fakes import FailingStore, WatchedClock
 from tests.sample_records import NOW, SERVICE, after
 from tests.turns import idle, turns
 from tests.units import unit_of
@@ -90,6 +90,24 @@ async def test_a_job_waits_for_an_unavailable_store_without_counting_a_failure(
     assert working.clock.pauses == [STORE_PAUSE_S] * 5
     assert caplog.messages == ["ask-network A1 waits for the store: the disk is full"] * 5
     assert await working.listed() == []
+
+
+async def test_a_failed_job_is_put_off_when_the_store_is_back() -> None:
+    clock = WatchedClock()
+    store = FailingStore(MemoryStore(clock))
+
+    async def work(_job: Job) -> None:
+        store.failures = 2
+        raise ValueError("a bug of ours")
+
+    await unit_of(store).add_job(Job(NOW, JobKind.ASK_NETWORK, SERVICE, "A1"))
+    (job,) = await unit_of(store).claim_due(NOW, 1)
+    jobs = BackgroundJobs(store, clock, work)
+    jobs.start(job)
+    await idle(jobs)
+
+    assert await unit_of(store).next_due() == after(minutes=1)
+    assert clock.pauses == [STORE_PAUSE_S] * 2
 
 
 async def test_a_job_that_another_server_has_claimed_is_not_tried_again(

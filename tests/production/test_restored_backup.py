@@ -174,9 +174,11 @@ async def test_a_backup_of_a_store_without_a_file_is_refused_with_advice(sandbox
 
 
 async def test_a_copy_that_cannot_be_written_is_503_and_the_server_goes_on(
-    on_file: Sandbox,
+    on_file: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = await backed_up(on_file)  # the clock of the test is stopped: the next name is the same
+    machine_now = on_file.gateway.clock.machine_now()
+    monkeypatch.setattr(on_file.gateway.clock, "machine_now", lambda: machine_now)
+    copy = await backed_up(on_file)  # the next name is the same
     (copy.parent / f"{copy.name}.partial").mkdir()
 
     refused = await post(on_file, "backup")

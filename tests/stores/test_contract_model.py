@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -359,25 +360,23 @@ async def test_a_store_has_the_state_of_the_model_after_any_units(
     async with open_store(clock) as store:
         for minutes, writes, breaks in sequence:
             clock.move_to(clock.now() + timedelta(minutes=minutes))
-            attempted = copy.deepcopy(model)
 
             async def work(
                 unit: Unit,
-                model: Model = attempted,
+                model: Model = model,
                 writes: list[Step] = writes,
                 fail: bool = breaks,
-            ) -> None:
+            ) -> Model:
+                attempted = copy.deepcopy(model)
                 for step in writes:
-                    await WRITES[step.write](unit, model, step, clock.now())
-                assert await seen(unit, model) == model.expected()
+                    await WRITES[step.write](unit, attempted, step, clock.now())
+                assert await seen(unit, attempted) == attempted.expected()
                 if fail:
                     raise Broken
+                return attempted
 
-            try:
-                await store.run(work)
-                model = attempted
-            except Broken:
-                pass
+            with suppress(Broken):
+                model = await store.run(work)
 
             async def look(unit: Unit, model: Model = model) -> None:
                 assert await seen(unit, model) == model.expected()

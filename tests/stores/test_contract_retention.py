@@ -11,7 +11,7 @@ from sandbox_sim.records.transactions import Status
 from sandbox_sim.stores.memory import memory_store
 from sandbox_sim.stores.sql import sql_unit
 from tests.sample_records import SERVICE, after, callback, every, transaction
-from tests.stores.conftest import OpenStore, clean_up
+from tests.stores.conftest import OpenStore, cleaned_up
 from tests.units import unit_of
 
 LIMIT = 3
@@ -46,7 +46,7 @@ async def test_the_oldest_final_transactions_are_deleted_after_fifteen_minutes(
     clock.move_to(after(minutes=minutes))
     newest = transaction("20000000000", transaction_id="new", initiated_at=clock.now())
     await unit_of(store).add_transaction(newest)
-    await clean_up(store)
+    await cleaned_up(store)
 
     left = await unit_of(store).list_transactions(every(SERVICE))
     ids = [each.network_transaction_id for each in left]
@@ -55,6 +55,26 @@ async def test_the_oldest_final_transactions_are_deleted_after_fifteen_minutes(
         *(f"1000000000{number}" for number in range(9, 9 - kept, -1)),
         "10000000000",
     ]
+
+
+@pytest.mark.decision("D40")
+async def test_the_oldest_are_deleted_after_the_clock_was_set_back(
+    store: Store, clock: VirtualClock
+) -> None:
+    clock.move_to(after(days=30))
+    await cleaned_up(store)
+    clock.move_to(after())
+    for number in range(9):
+        final = {"status": Status.SUCCESSFUL, "decided_at": after()}
+        made = transaction(f"1000000000{number}", transaction_id=f"T{number}", **final)
+        await unit_of(store).add_transaction(made)
+
+    clock.move_to(after(hours=1))
+    newest = transaction("20000000000", transaction_id="new", initiated_at=clock.now())
+    await unit_of(store).add_transaction(newest)
+    await cleaned_up(store)
+
+    assert len(await unit_of(store).list_transactions(every(SERVICE))) == LIMIT
 
 
 async def test_waiting_callbacks_and_the_newest_finished_ones_of_each_service_are_kept(
@@ -76,7 +96,7 @@ async def test_waiting_callbacks_and_the_newest_finished_ones_of_each_service_ar
     for number in range(LIMIT):
         await save(f"other {number}", DeliveryState.DELIVERED, OTHER)
     clock.move_to(after(days=400))
-    await clean_up(store)
+    await cleaned_up(store)
 
     assert await kept(SERVICE) == ["C4", "C3", "C2", *reversed(waiting)]
     assert await kept(OTHER) == ["other 2", "other 1", "other 0"]

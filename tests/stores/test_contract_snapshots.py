@@ -178,6 +178,19 @@ async def test_a_snapshot_replaces_one_of_the_same_name_even_if_it_is_empty(stor
     assert len(await claim(store, now=after(hours=1))) == 2, "those of the other service"
 
 
+async def test_a_state_with_snapshots_does_not_count_as_a_restored_backup(store: Store) -> None:
+    assert not await unit_of(store).restored()
+
+    await save(store)
+    assert not await unit_of(store).restored()
+    await save(store, service_id=SERVICE)
+    assert not await unit_of(store).restored()
+    await restore(store)
+    await unit_of(store).delete_snapshot("before")
+
+    assert not await unit_of(store).restored()
+
+
 async def test_a_restore_notifies_watchers_of_jobs_and_writes(store: Store) -> None:
     """A watcher of jobs gets the due time of the first restored job."""
     await save(store)

@@ -48,13 +48,9 @@ from sandbox_sim.stores.postgres.postgres_notifications import (
     PostgresRelay,
     ServerChannel,
 )
+from sandbox_sim.stores.sql.clean_up import CleanUp
 from sandbox_sim.stores.sql.rows import MICROSECOND, TRANSACTION, Row, to_micros
-from sandbox_sim.stores.sql.sql_unit import (
-    CLEANUP_INTERVAL,
-    DROPPED_AT_ONCE,
-    NEWEST_TRANSACTION,
-    SqlUnit,
-)
+from sandbox_sim.stores.sql.sql_unit import NEWEST_TRANSACTION, SqlUnit
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.hosts import mask_url
 
@@ -127,8 +123,8 @@ class PostgresUnit(SqlUnit):
     SKIP_LOCKED = " FOR UPDATE SKIP LOCKED"
     # pg_restore makes the table again, with a number of its own.
     IDENTITY = (
-        "(SELECT oid::bigint << 31 FROM pg_database WHERE datname = current_database()) "
-        f"# '{SCHEMA}.jobs'::regclass::oid::bigint"
+        "((SELECT oid::bigint << 31 FROM pg_database WHERE datname = current_database()) "
+        f"# '{SCHEMA}.jobs'::regclass::oid::bigint)"
     )
     COLUMN_NAMES = (
         "SELECT attname FROM pg_attribute "
@@ -413,8 +409,7 @@ class PostgresStore(ChangeNotifier):
             on_beat=self._on_beat,
         )
         self.relay = PostgresRelay(self._channel, self.clock, self.lease)
-        self._cleanup_at: datetime | None = None
-        self._cleanup: asyncio.Task[None] | None = None
+        self._clean_up = CleanUp(self.run, self.clock, self.keep_transactions)
 
     @property
     def joined_others(self) -> bool:
@@ -436,8 +431,7 @@ class PostgresStore(ChangeNotifier):
         pool, self._pool = self._pool, None
         if pool is None:
             return
-        if self._cleanup is not None:
-            self._cleanup.cancel()
+        self._clean_up.cancel()
         closing = asyncio.create_task(_close(pool))
         await asyncio.wait({closing}, timeout=_CLOSING_S)
         if not closing.done():
@@ -517,27 +511,7 @@ class PostgresStore(ChangeNotifier):
 
     def _on_beat(self) -> None:
         self.relay.beat()
-        if self._cleanup is None or self._cleanup.done():
-            self._cleanup = asyncio.create_task(self._clean_up())
-
-    async def _clean_up(self) -> None:
-        """Delete what has expired, from time to time."""
-        try:
-            now = self.clock.now()
-            if self._cleanup_at is None or now >= self._cleanup_at:
-                self._cleanup_at = now + CLEANUP_INTERVAL
-                await self.run(lambda unit: unit.delete_expired(now))
-                await self._drop_transactions(now)
-        except StoreError as error:
-            log.warning("expired records could not be deleted: %s", error)
-
-    async def _drop_transactions(self, now: datetime) -> None:
-        """Drop transactions beyond those that are kept, in steps beside other units."""
-        excess = await self.run(lambda unit: unit.transactions_beyond(self.keep_transactions))
-        while excess > 0:
-            step = min(excess, DROPPED_AT_ONCE)
-            dropped = await self.run(partial(_drop, step, now))
-            excess = excess - dropped if dropped == step else 0
+        self._clean_up.start_if_due()
 
     def _as_store_error(self, error: BaseException) -> BaseException:
         """A `StoreError` for errors of Postgres; any other error unchanged."""
@@ -547,10 +521,6 @@ class PostgresStore(ChangeNotifier):
         if isinstance(error, StoreError):
             return StoreError(f"{mask_url(self.url)}: {error}")
         return error
-
-
-async def _drop(count: int, now: datetime, unit: PostgresUnit) -> int:
-    return await unit.drop_transactions(count, now)
 
 
 async def _close(pool: PostgresConnections) -> None:

@@ -287,6 +287,8 @@ class SqlBase(ABC):
 
     # Selects the column names of a table; no rows where there is no such table.
     COLUMN_NAMES: str
+    # An expression: a number that the database gave, and that a restored copy has not.
+    IDENTITY: str
     earliest_due: datetime | None
     changes: list[StoredChange] | None = None
 

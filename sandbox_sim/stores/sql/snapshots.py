@@ -57,7 +57,7 @@ class SqlSnapshots(SqlBase):
         for table in filter(counts.get, counts):
             copy = _copy_name(table, number)
             chosen = f"SELECT * FROM {table} WHERE {condition}{_and_copied(table, now)}"
-            await self._fetch(f"CREATE TABLE {copy} AS {chosen}")
+            await self._change_tables(f"CREATE TABLE {copy} AS {chosen}")
         return Snapshot(name, service_id, now, records)
 
     async def restore_snapshot(self, name: str, now: datetime) -> Snapshot | None:
@@ -85,12 +85,18 @@ class SqlSnapshots(SqlBase):
         found = await self._fetch(statement, name)
         for number, service_id in found:
             for table in (*_tables(service_id), *schema.CONVERSIONS):
-                await self._fetch(f"DROP TABLE IF EXISTS {_copy_name(table, number)}")
+                await self._change_tables(f"DROP TABLE IF EXISTS {_copy_name(table, number)}")
         return bool(found)
 
     async def snapshots(self) -> Sequence[Snapshot]:
         found = await self._fetch(f"{_SNAPSHOTS} ORDER BY number DESC")
         return [_to_snapshot(row) for row in found]
+
+    async def _change_tables(self, statement: str) -> None:
+        """Create or drop a table; the number in `origin` follows that of SQLite, which changes."""
+        ((before,),) = await self._fetch(f"SELECT {self.IDENTITY}")
+        await self._fetch(statement)
+        await self._fetch(f"UPDATE origin SET identity = identity + ({self.IDENTITY} - {before})")
 
     async def _restore_table(self, table: str, copy: str, shift: int) -> None:
         """Copy the saved rows into the table, with `shift` microseconds added to every time."""

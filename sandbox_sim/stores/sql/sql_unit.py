@@ -6,7 +6,7 @@ their order.
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from operator import itemgetter
 from typing import ClassVar, Final
 
@@ -172,10 +172,16 @@ _TRIM_INBOXES = (
 
 _RESERVE = "UPDATE numbers SET first_free = coalesce(first_free, ?) + ? RETURNING first_free - ?"
 
+_MAY_BE_DROPPED = f"mode = 'S' AND initiated_at <= ? AND status <> '{Status.PENDING}'"
+
+_LAST_TO_DROP = (
+    "SELECT coalesce(max(number), 0) FROM "
+    f"(SELECT number FROM transactions WHERE {_MAY_BE_DROPPED} ORDER BY number LIMIT ?) AS oldest"
+)
+
 _DROP_TRANSACTIONS = (
     "DELETE FROM transactions WHERE number IN (SELECT number FROM transactions "
-    "WHERE mode = 'S' AND initiated_at <= ? AND status <> ? ORDER BY number LIMIT ?) "
-    "RETURNING number"
+    f"WHERE {_MAY_BE_DROPPED} AND number <= ? ORDER BY number LIMIT ?) RETURNING number"
 )
 
 _DELETE_CALLBACKS = (
@@ -183,12 +189,6 @@ _DELETE_CALLBACKS = (
     "(SELECT number FROM callbacks WHERE service_id = ? AND mode = ? AND state <> ? "
     "ORDER BY number DESC LIMIT 1 OFFSET ?)"
 )
-
-# How often a store deletes what has expired, in gateway time.
-CLEANUP_INTERVAL: Final = timedelta(minutes=1)
-
-# How many transactions one unit drops at most, so that no payment waits long for it.
-DROPPED_AT_ONCE: Final = 1000
 
 
 class SqlUnit(
@@ -205,8 +205,6 @@ class SqlUnit(
     # The value that a claim writes to `lease_until`, and the clause that skips rows locked by other
     # claims.
     LEASE: str
-    # An expression: a number that the database gave, and that a restored copy has not.
-    IDENTITY: ClassVar[str]
     SKIP_LOCKED: ClassVar[str] = ""
 
     def __init__(self, clock: Clock) -> None:
@@ -417,16 +415,21 @@ class SqlUnit(
         for key in await self._fetch("SELECT DISTINCT service_id, mode FROM callbacks"):
             await self._fetch(_DELETE_CALLBACKS, *key, waiting, *key, waiting, KEPT_CALLBACKS)
 
-    async def transactions_beyond(self, keep: int) -> int:
-        """How many transactions of mode S there are beyond this number."""
+    async def last_to_drop(self, keep: int, now: datetime) -> int:
+        """The number of the newest transaction to drop, so that `keep` of mode S are left (D40).
+
+        0 if there are no more than that, or none that may be dropped.
+        """
         # Numbers begin at 1, so most files need no count.
         ((newest,),) = await self._fetch("SELECT coalesce(max(number), 0) FROM transactions")
         if newest <= keep:
             return 0
         ((count,),) = await self._fetch("SELECT count(*) FROM transactions WHERE mode = 'S'")
-        return max(int(count) - keep, 0)
-
-    async def drop_transactions(self, count: int, now: datetime) -> int:
-        """Drop the oldest that may be dropped, at most `count`; returns their number (D40)."""
         bound = to_micros(now - STATUS_RETENTION)
-        return len(await self._fetch(_DROP_TRANSACTIONS, bound, Status.PENDING.value, count))
+        ((last,),) = await self._fetch(_LAST_TO_DROP, bound, max(int(count) - keep, 0))
+        return int(last)
+
+    async def drop_transactions(self, last: int, count: int, now: datetime) -> int:
+        """Drop the oldest up to number `last`, at most `count`; returns how many it dropped."""
+        bound = to_micros(now - STATUS_RETENTION)
+        return len(await self._fetch(_DROP_TRANSACTIONS, bound, last, count))

@@ -23,8 +23,9 @@ from sandbox_sim.records.events import StoredChange
 from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE
 from sandbox_sim.stores.change_notifier import ChangeNotifier
 from sandbox_sim.stores.sql import schema
+from sandbox_sim.stores.sql.clean_up import CleanUp
 from sandbox_sim.stores.sql.rows import Row
-from sandbox_sim.stores.sql.sql_unit import CLEANUP_INTERVAL, DROPPED_AT_ONCE, SqlUnit
+from sandbox_sim.stores.sql.sql_unit import SqlUnit
 from sandbox_sim.stores.sqlite.file_watch import WatchedFiles, is_empty_with_log
 
 T = TypeVar("T")
@@ -89,7 +90,7 @@ class _WorkItem(NamedTuple):
     records_changes: whether it records what it writes.
     """
 
-    work: Callable[[Unit], Awaitable[Any]]
+    work: Callable[[SqlUnit], Awaitable[Any]]
     future: asyncio.Future[Any]
     records_changes: bool
 
@@ -135,8 +136,7 @@ class SqliteStore(ChangeNotifier):
         self._copies: SimpleQueue[tuple[Path, asyncio.Future[Path]]] = SimpleQueue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._thread: threading.Thread | None = None
-        self._cleanup_at: datetime | None = None
-        self._excess = 0  # the transactions to drop
+        self._clean_up = CleanUp(self.run, self.clock, self.keep_transactions)
         self._files: WatchedFiles
 
     async def open(self) -> None:
@@ -161,11 +161,12 @@ class SqliteStore(ChangeNotifier):
         """Wait for the submitted units and close the file."""
         thread, self._thread = self._thread, None
         if thread is not None:
+            self._clean_up.cancel()
             self._submit()
             self._queue.put(None)
             await asyncio.to_thread(thread.join)
 
-    async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
+    async def run(self, work: Callable[[SqlUnit], Awaitable[T]]) -> T:
         """Run `work` in the next commit and return its result afterwards; raises what it raised."""
         if self._thread is None:
             raise StoreError(f"{self.path}: the store is closed")
@@ -178,7 +179,7 @@ class SqliteStore(ChangeNotifier):
 
     async def back_up(self) -> Path:
         """Write a copy beside the file; the lock of the file keeps other programs from doing so."""
-        stamp = self.clock.now().strftime("%Y%m%dT%H%M%S.%fZ")
+        stamp = self.clock.machine_now().strftime("%Y%m%dT%H%M%S.%fZ")
         copy = self.path.with_name(f"{self.path.stem}-{stamp}.backup{self.path.suffix}")
         future: asyncio.Future[Path] = asyncio.get_running_loop().create_future()
         self._copies.put((copy, future))
@@ -258,7 +259,6 @@ class SqliteStore(ChangeNotifier):
         try:
             self._begin(cursor)
             results = [_execute(item, unit) for item in batch]
-            self._clean_up(unit)
             cursor.execute("COMMIT")
             self._files.check()
         except BaseException as error:
@@ -283,18 +283,6 @@ class SqliteStore(ChangeNotifier):
         self._files.check()
         cursor.execute("BEGIN IMMEDIATE")
 
-    def _clean_up(self, unit: "_SqliteUnit") -> None:
-        """Delete what has expired; the transactions in steps, each beside the units of a batch."""
-        now = self.clock.now()
-        if self._cleanup_at is None or now >= self._cleanup_at:
-            self._cleanup_at = now + CLEANUP_INTERVAL
-            _run_sync(unit.delete_expired(now))
-            self._excess = _run_sync(unit.transactions_beyond(self.keep_transactions))
-        if self._excess:
-            step = min(self._excess, DROPPED_AT_ONCE)
-            dropped = _run_sync(unit.drop_transactions(step, now))
-            self._excess = self._excess - dropped if dropped == step else 0
-
     def _finish(self, committed: _BatchResult, wrote: bool) -> None:
         """In the event loop: return results and notify listeners."""
         if committed.earliest_due is not None and self._job_listener is not None:
@@ -308,6 +296,8 @@ class SqliteStore(ChangeNotifier):
             task.add_done_callback(self._tasks.discard)
         for listener in self._watchers if wrote else ():
             listener()
+        if self._thread is not None:
+            self._clean_up.start_if_due()
 
     async def _notify_listeners(self, announcing: Sequence[_Result]) -> None:
         """Return results after all listeners have run, which may take more units of work."""

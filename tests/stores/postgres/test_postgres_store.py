@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import chain, pairwise
+from operator import methodcaller
 from typing import Any
 
 import asyncpg
@@ -16,6 +17,7 @@ from sandbox_sim.ledger.ledger_control import AuditResult, Ledger
 from sandbox_sim.ports import Store, StoreError, Unit
 from sandbox_sim.records.ledger import Reason
 from sandbox_sim.records.messages import HistoryQuery
+from sandbox_sim.records.transactions import Status
 from sandbox_sim.stores.postgres import postgres_store
 from sandbox_sim.stores.postgres.postgres_connection import CONNECTIONS, migrate
 from sandbox_sim.stores.sql.ledger import SqlLedger
@@ -28,8 +30,10 @@ from tests.sample_records import (
     NOW,
     SERVICE,
     account_of,
+    after,
     delivery,
     entry,
+    every,
     job,
     message,
     posting,
@@ -54,6 +58,25 @@ class TestSeveralStores:
         for store in stores:
             found = await unit_of(store).transaction(SERVICE, "T1")
             assert found == transaction()
+
+    @pytest.mark.decision("D40")
+    async def test_stores_that_clean_up_at_once_keep_as_many_as_one(
+        self, open_postgres: OpenPostgres
+    ) -> None:
+        stores = [await open_postgres(keep_transactions=3) for _ in range(2)]
+        for number in range(9):
+            final = transaction(
+                f"{number:011d}", transaction_id=f"T{number}", status=Status.SUCCESSFUL
+            )
+            await unit_of(stores[0]).add_transaction(final)
+        now = after(hours=1)
+
+        last = [await store.run(lambda unit: unit.last_to_drop(3, now)) for store in stores]
+        for number in range(6):
+            drop = methodcaller("drop_transactions", last[number % 2], 2, now)
+            await stores[number % 2].run(drop)
+
+        assert len(await unit_of(stores[0]).list_transactions(every(SERVICE))) == 3
 
     async def test_a_migration_that_meets_a_deadlock_is_repeated(
         self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch

@@ -11,10 +11,22 @@ import pytest
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.transactions import Status
 from sandbox_sim.stores.sqlite import sqlite_store
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
-from tests.sample_records import NOW, SERVICE, callback, delivery, every, job, message, transaction
+from tests.sample_records import (
+    NOW,
+    SERVICE,
+    after,
+    callback,
+    delivery,
+    every,
+    job,
+    message,
+    transaction,
+)
 from tests.sqlite_files import busy, contents, fill_disk, free_disk, opened, rows
+from tests.stores.conftest import cleaned_up
 from tests.stores.sqlite.conftest import post, posted
 from tests.stores.writes import decide_and_charge, prepared, state
 from tests.units import unit_of
@@ -147,3 +159,24 @@ async def test_a_file_without_room_for_its_tables_is_refused(
 
     async with opened(path) as store:
         await store.run(prepared)
+
+
+async def test_units_that_only_read_succeed_while_there_is_no_room_to_delete(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = VirtualClock()
+    async with opened(path, clock, keep_transactions=1) as store:
+        for number in "123":
+            final = transaction(number, transaction_id=number, status=Status.SUCCESSFUL)
+            await unit_of(store).add_transaction(final)
+        clock.move_to(after(hours=1))
+
+        with no_file_larger_than(1):
+            for _ in range(3):
+                assert await unit_of(store).transaction(SERVICE, "1") is not None
+                await cleaned_up(store)
+            assert f"expired records could not be deleted: {path}" in caplog.text
+
+        clock.move_to(after(hours=2))
+        await cleaned_up(store)
+        assert await unit_of(store).transaction(SERVICE, "1") is None

@@ -13,7 +13,7 @@ from sandbox_sim.control.record_search import CALLBACKS, MESSAGES, TRANSACTIONS,
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.transactions import Status
-from sandbox_sim.stores.sqlite import sqlite_store
+from sandbox_sim.stores.sql import clean_up
 from sandbox_sim.stores.sqlite.sqlite_store import APPLICATION_ID, SqliteStore
 from sandbox_sim.values.clients import ServiceMode
 from tests.sample_records import (
@@ -28,6 +28,7 @@ from tests.sample_records import (
     transaction,
 )
 from tests.sqlite_files import connection_of, count, killed, opened, outside, rows
+from tests.stores.conftest import cleaned_up
 from tests.stores.sqlite.conftest import posted
 from tests.stores.writes import WRITES, Write, prepared, state
 from tests.turns import SOON_S
@@ -89,6 +90,7 @@ async def test_the_statements_of_a_payment_are_compiled_once(path: Path) -> None
 
     async with opened(path) as store:
         await store.run(listen)
+        await cleaned_up(store)
         await store.run(partial(payment, 1))
         assert compiled
         compiled.clear()
@@ -267,20 +269,30 @@ async def test_a_search_by_an_id_reads_an_index_and_not_the_whole_table(
     assert f"({field}=?)" in plan
 
 
+async def test_a_copy_replaces_no_earlier_copy_while_the_clock_is_frozen(path: Path) -> None:
+    async with opened(path) as store:
+        copies = [await store.back_up()]
+        await unit_of(store).add_transaction(transaction())
+        copies.append(await store.back_up())
+
+    counted = [outside(copy, "SELECT count(*) FROM transactions") for copy in copies]
+    assert counted == [[(0,)], [(1,)]]
+
+
 @pytest.mark.decision("D40")
 async def test_old_transactions_are_deleted_in_steps(
     path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_store, "DROPPED_AT_ONCE", 2)
+    monkeypatch.setattr(clean_up, "_DROPPED_AT_ONCE", 2)
     async with opened(path, clock, keep_transactions=3) as store:
         for number in range(8):
             final = transaction(f"{number:011d}", status=Status.SUCCESSFUL, decided_at=NOW)
             await unit_of(store).add_transaction(final)
         clock.move_to(after(hours=1))
 
-        await unit_of(store).next_due()
+        counts = [await count(store, "transactions") for _ in range(10)]
 
-        assert [await count(store, "transactions") for _ in range(3)] == [6, 4, 3]
+        assert list(dict.fromkeys(counts)) == [8, 6, 4, 3]
 
 
 @pytest.mark.decision("D20")
@@ -292,7 +304,7 @@ async def test_card_pages_are_deleted_when_they_expire_and_other_records_are_kep
     async with opened(path, clock) as store:
         await store.run(prepared)
         clock.move_to(after(minutes=minutes))
-        await unit_of(store).next_due()
+        await cleaned_up(store)
 
         tables = ("checkouts", "messages", "transfers", "jobs")
         assert [await count(store, each) for each in tables] == [kept, 3, 1, 3]
