@@ -244,7 +244,7 @@ class CallbackDispatcher:
         """
         unsent = ReceiverResponse(None, "", 0, problem, FailureKind.SETTING)
         now, once = self.clock.now(), replace(self.behaviour.present.schedule, attempts=0)
-        await self._save_attempt(unit, job, callback, callback.with_attempt(unsent, now, once))
+        await self._save_attempt(unit, job, callback.with_attempt(unsent, now, once))
         text = "callback of transaction %s of service %d is not sent: %s [%s]"
         name = redact_text(callback.transaction_id)
         return lambda: log.error(text, name, callback.service_id, problem, callback.id)
@@ -452,26 +452,34 @@ class CallbackDispatcher:
     ) -> None:
         """Save an attempt, and add the job of the next one if there is one."""
         schedule = self.behaviour.present.schedule
-        attempted = callback.with_attempt(answer, self.clock.now(), schedule, sent_to)
-        await self._save_with_retry(lambda unit: self._save_attempt(unit, job, callback, attempted))
+
+        async def save(unit: Unit) -> CallbackRecord:
+            # A person may have resent it, perhaps to another address, since it was claimed.
+            found = await unit.callback(callback.service_id, callback.id) or callback
+            signed = found._replace(signature=callback.signature)
+            attempted = signed.with_attempt(answer, self.clock.now(), schedule, sent_to)
+            await self._save_attempt(unit, job, attempted)
+            return attempted
+
+        attempted = await self._save_with_retry(save)
         self.recorded += 1
         self.activity.callback_attempts[attempted.state] += 1
         self._log_attempt(attempted, schedule, answer.failure_kind)
 
-    async def _save_attempt(
-        self, unit: Unit, job: Job, callback: CallbackRecord, attempted: CallbackRecord
-    ) -> None:
+    async def _save_attempt(self, unit: Unit, job: Job, attempted: CallbackRecord) -> None:
         attempt = attempted.attempts[-1]
         # The job first: after a reset or a restore it raises `JobLost`, and the callback that the
         # store has then is another one.
         await unit.finish(job)
         await unit.save_callback(attempted)
         if attempt.number == 1:
-            await self.reordering.on_first_attempt(unit, callback, attempt.at)
+            await self.reordering.on_first_attempt(unit, attempted, attempt.at)
         if attempt.next_attempt_at is not None:
-            await unit.add_job(callback.delivery_job(attempt.next_attempt_at))
+            await unit.add_job(attempted.delivery_job(attempt.next_attempt_at))
 
-    async def _save_with_retry(self, save: Callable[[Unit], Awaitable[None]]) -> None:
+    async def _save_with_retry(
+        self, save: Callable[[Unit], Awaitable[CallbackRecord]]
+    ) -> CallbackRecord:
         """Save the attempt; while the store is away, try again, so that it is not sent twice."""
         while True:
             try:

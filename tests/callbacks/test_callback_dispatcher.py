@@ -154,6 +154,46 @@ async def test_an_attempt_that_another_server_took_over_is_logged(
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.decision("D30")
+class TestResendDuringAnAttempt:
+    """A person sends a callback once more while an attempt at it waits for its answer."""
+
+    @pytest.fixture
+    async def slow(self, works: Works) -> Works:
+        works.sender.hang("http://shop.test/callback")
+        await works.notify(callback())
+        await works.start()
+        return works
+
+    async def test_both_attempts_and_the_new_address_are_kept(self, slow: Works) -> None:
+        slow.sender.answers = [BROKEN, BROKEN]
+        await slow.notify((await slow.callback()).to_resend("http://new.test/callback"))
+        await slow.called("http://new.test/callback")
+
+        slow.sender.answer_all()
+        await slow.jobs.run_until_idle()
+
+        found = await slow.callback()
+        assert found.url == "http://new.test/callback"
+        assert [(each.number, each.sent_to) for each in found.attempts] == [
+            (1, "http://new.test/callback"),
+            (2, "http://shop.test/callback"),
+        ]
+
+    async def test_an_acknowledged_callback_stays_delivered(self, slow: Works) -> None:
+        slow.sender.answers = [OK, SILENT]
+        await slow.notify((await slow.callback()).to_resend("http://new.test/callback"))
+        await slow.called("http://new.test/callback")
+
+        slow.sender.answer_all()
+        await slow.jobs.run_until_idle()
+
+        found = await slow.callback()
+        assert found.state is DeliveryState.DELIVERED
+        assert [each.next_attempt_at for each in found.attempts] == [None, None]
+        assert await slow.next_due() is None
+
+
 CLIENT = Client("sandbox_key", "sandbox_secret")
 UNSIGNED = callback(signature=None)
 LIVE = UNSIGNED._replace(mode=ServiceMode.PRODUCTION)
