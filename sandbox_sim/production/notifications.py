@@ -14,8 +14,9 @@ import json
 import logging
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -46,7 +47,7 @@ from sandbox_sim.records.exchanges import (
 )
 from sandbox_sim.records.jobs import LISTED_AFTER, Job, JobKind
 from sandbox_sim.records.journal import NO_SERVICE
-from sandbox_sim.records.reports import FINAL, Outcome
+from sandbox_sim.records.reports import FINAL, Echo, Outcome
 from sandbox_sim.values.peer_input import clean_identifier
 from sandbox_sim.values.rate_limit import Buckets, RateLimit
 
@@ -73,10 +74,6 @@ UNMATCHED_TRIES: Final = 4
 MOST_UNMATCHED: Final = 10
 
 WARNING_INTERVAL: Final = timedelta(hours=1)
-
-# What is kept of a notification of an adapter.
-_SAVED_FIELDS: Final = ("outcome", "attempt_id", "reference", "network_id", "part_id", "reason")
-
 
 log = logging.getLogger("sandbox_sim.networks")
 
@@ -429,14 +426,18 @@ def _new_job(number: int, due_at: datetime) -> Job:
 
 def _serialise(notification: Notification) -> bytes:
     """A notification of an adapter, as it is stored and shown."""
-    values = {name: getattr(notification, name) for name in _SAVED_FIELDS}
-    return json.dumps({name: value for name, value in values.items() if value}).encode()
+    echo = {k: each for k, each in notification.echo._asdict().items() if each is not None}
+    values = {**asdict(notification), "echo": echo}
+    return json.dumps({k: each for k, each in values.items() if each}, default=str).encode()
 
 
 def _deserialise(body: bytes) -> Notification:
     """The notification that was stored."""
     values = json.loads(body)
-    return Notification(**{**values, "outcome": Outcome(values["outcome"])})
+    echo = values.get("echo", {})
+    if "amount" in echo:
+        echo["amount"] = Decimal(echo["amount"])
+    return Notification(**{**values, "outcome": Outcome(values["outcome"]), "echo": Echo(**echo)})
 
 
 # The maximum number of exchanges that wait for an unavailable store; the oldest are dropped.
