@@ -21,7 +21,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from sandbox_sim.events.activity_log import LogThrottle
-from sandbox_sim.ports import STORE_PAUSE_S, Clock, DataRefused, Store, StoreError, Unit
+from sandbox_sim.ports import STORE_PAUSE_S, Clock, Store, StoreError, Unit, run_until_saved
 from sandbox_sim.ports.network import Notification, UnreadableNotification, scrubber_of
 from sandbox_sim.production.background_jobs import BackgroundJobs
 from sandbox_sim.production.outcome_recorder import OutcomeRecorder
@@ -192,26 +192,19 @@ class NetworkNotifications:
         error prevents it from being applied, it is stored, and tried again like one by HTTP.
         """
         try:
-            await self._run_until_saved(network, partial(self._apply_event, network, notification))
+            await self._save(network, partial(self._apply_event, network, notification))
         except Exception:
             log.exception("a notification of %s could not be applied", network)
             raw = self._raw_event(network, notification)
-            await self._run_until_saved(network, partial(self._save_raw, raw, NO_DELAY))
+            await self._save(network, partial(self._save_raw, raw, NO_DELAY))
 
     async def part_taken(self, part: MessagePart) -> None:
         """Save a part of a message that its network took; returns when it is saved."""
-        await self._run_until_saved(part.network, lambda unit: unit.add_message_part(part))
+        await self._save(part.network, lambda unit: unit.add_message_part(part))
 
-    async def _run_until_saved(self, network: str, work: Callable[[Unit], Awaitable[None]]) -> None:
-        """Run the work in a unit; retry while the store is unavailable."""
-        while True:
-            try:
-                return await self.store.run(work)
-            except DataRefused:
-                raise
-            except StoreError as error:
-                log.error("a notification of %s waits for the store: %s", network, error)  # noqa: TRY400
-                await self.clock.pause(STORE_PAUSE_S)
+    async def _save(self, network: str, work: Callable[[Unit], Awaitable[None]]) -> None:
+        on_away = partial(log.error, "a notification of %s waits for the store: %s", network)
+        await run_until_saved(self.store, self.clock, work, on_away)
 
     async def _apply_event(self, network: str, notification: Notification, unit: Unit) -> None:
         raw = self._raw_event(network, notification)
