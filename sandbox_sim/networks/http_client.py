@@ -351,7 +351,7 @@ def retry_after(
         return min(timedelta(seconds=int(text[:9])), at_most)
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # the second one for a number of many digits
         return None
     if moment.tzinfo is None:
         return None

@@ -158,6 +158,7 @@ async def test_a_query_survives_a_broken_connection_and_ends_after_three_tries(m
         ("Thu, 01 Jan 2026 11:00:01 GMT", 7200),
         ("Thu, 01 Jan 2099 09:00:00 GMT", 7200),
         ("Fri, 31 Dec 9999 23:59:59 -1200", 7200),
+        (f"Thu, 01 Jan {10**20} 09:00:00 GMT", None),
     ],
 )
 def test_both_forms_of_retry_after_are_read_and_bounded(text: str, seconds: int | None) -> None:
