@@ -108,10 +108,13 @@ class StatusAsking:
             await self.recorder.save(unit, attempt, earlier, now)
 
     async def ask_now(self, attempt: Attempt) -> StatusResult | None:
-        """Ask for the status of an attempt; None if that is not possible. Does not save it."""
+        """Ask for the status of an attempt, for a person; None if that is not possible.
+
+        Does not save it.
+        """
         if not self._can_ask(attempt):
             return None
-        return await self.networks.status(attempt.network, _status_query(attempt))
+        return await self.networks.status(attempt.network, _status_query(attempt), by_hand=True)
 
     async def ask_by_hand(self, network_transaction_id: str, service_id: int | None) -> str | None:
         """Ask the network of a transaction now and save its answer; returns it in words.
