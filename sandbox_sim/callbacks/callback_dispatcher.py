@@ -49,7 +49,7 @@ from sandbox_sim.records.callbacks import (
 )
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.retry_schedule import RetrySchedule
-from sandbox_sim.values.clients import Client
+from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.redaction import redact_text
 
 # Real time, in seconds, that an attempt without an HTTP status keeps its connection while others
@@ -69,6 +69,8 @@ _STANDINGS: Final[Mapping[FailureKind | None, ReceiverStanding]] = {
     FailureKind.TIMEOUT: ReceiverStanding.STALLED,
     FailureKind.CONNECTION: ReceiverStanding.REFUSED,
 }
+
+_OUTDATED: Final = "its payment was reversed, which a newer callback reports"
 
 log = logging.getLogger("sandbox_sim.callbacks")
 
@@ -227,6 +229,11 @@ class CallbackDispatcher:
         callback = await unit.callback(job.service_id, job.subject)
         if callback is None or not callback.state.is_waiting:
             await unit.finish(job)
+            return lambda: None
+        if await _is_outdated(unit, job, callback):
+            await unit.finish(job)
+            dropped = callback._replace(state=DeliveryState.DROPPED, note=_OUTDATED)
+            await unit.save_callback(dropped)
             return lambda: None
         try:
             signed = await self.signing.signed(unit, callback)
@@ -526,6 +533,18 @@ class CallbackDispatcher:
         if failure_kind is FailureKind.CONNECTION:
             return self.activity.allows_refusal(receiver_of(callback.attempts[-1].sent_to))
         return True
+
+
+async def _is_outdated(unit: Unit, job: Job, callback: CallbackRecord) -> bool:
+    """Whether a retry would report a success that was reversed since; a resend is not a retry."""
+    is_retry = callback.attempts and callback.attempts[-1].next_attempt_at == job.due_at
+    if not is_retry or callback.mode is ServiceMode.SANDBOX:
+        return False
+    transaction = await unit.transaction_by_network_id(
+        callback.service_id, callback.network_transaction_id, callback.mode
+    )
+    reversed_at = None if transaction is None else transaction.reversed_at
+    return reversed_at is not None and callback.created_at < reversed_at
 
 
 def _destination(callback: CallbackRecord) -> str:

@@ -52,7 +52,7 @@ class DeliveryState(StrEnum):
     retrying: tried, and another attempt follows.
     delivered: acknowledged.
     failed: the last attempt was not acknowledged.
-    dropped: an override keeps it from being sent.
+    dropped: an override keeps it from being sent, or its payment was reversed since.
     """
 
     PENDING = "pending"
@@ -154,7 +154,7 @@ class CallbackRecord(NamedTuple):
     """One notification to one receiver.
 
     signature: None where signing is off.
-    note: the override that changed its behaviour, in words.
+    note: the override that changed its behaviour, or why it was dropped, in words.
     held: it waits until a later callback of its service was attempted.
     target: the address with its secrets, where `url` is masked; never shown (D38).
     mode: the service mode of its transaction.
@@ -268,7 +268,7 @@ class CallbackView(TypedDict):
     signature: Annotated[str | None, "the value of X-Service-Signature; null without signing"]
     state: Annotated[str, DeliveryState]
     unacknowledged: Annotated[bool, "it was attempted and is not acknowledged"]
-    note: Annotated[str | None, "the override that changes its behaviour; else null"]
+    note: Annotated[str | None, "the override that changes its behaviour, or why it was dropped"]
     created_at: Annotated[str, "when it became due"]
     attempts: Annotated[list[AttemptView], "oldest first"]
     mode: Annotated[str, ServiceMode]

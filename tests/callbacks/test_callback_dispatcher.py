@@ -18,6 +18,7 @@ from sandbox_sim.records.callbacks import (
     ReceiverResponse,
 )
 from sandbox_sim.records.jobs import JobKind
+from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import Client, ServiceMode
 from tests.conftest import BEHAVIOUR, Works, to
 from tests.fakes import BROKEN, OK, SILENT
@@ -208,6 +209,34 @@ def configured(works: Works, *clients: Client, behaviour: BehaviourHolder = BEHA
     )
     jobs = Scheduler(works.store, works.clock, deliveries, handlers)
     return Works(works.clock, works.store, works.sender, deliveries, jobs)
+
+
+@pytest.mark.decision("D45")
+async def test_a_success_is_not_sent_after_the_reversal_of_its_payment(works: Works) -> None:
+    """The receiver would take the payment for successful again."""
+    paid = live_transaction().with_status(Status.SUCCESSFUL, NOW)
+    await unit_of(works.store).add_transaction(paid)
+    success = callback(mode=ServiceMode.PRODUCTION)
+    works = configured(works, CLIENT)
+    works.sender.answers = [BROKEN, BROKEN]
+    await works.notify(success)
+    await works.start()
+    await works.jobs.advance(timedelta(seconds=10))
+    now = works.clock.now()
+    await unit_of(works.store).save_transaction(paid.with_reversal(now))
+    await works.notify(success._replace(id="C2", url="http://second.test/", created_at=now))
+    await works.start()
+
+    await works.jobs.advance(timedelta(minutes=10))
+
+    assert works.sender.urls == [success.url, "http://second.test/", "http://second.test/"]
+    assert await works.states() == {"C2": DeliveryState.DELIVERED, "C1": DeliveryState.DROPPED}
+    dropped = await works.callback()
+    assert dropped.note == "its payment was reversed, which a newer callback reports"
+
+    await works.notify(dropped.to_resend(None))
+    await works.start()
+    assert works.sender.urls[3:] == [success.url]
 
 
 @pytest.mark.decision("D29")
