@@ -32,6 +32,7 @@ from sandbox_sim import __version__
 from sandbox_sim.adapters.tls import client_context
 from sandbox_sim.callbacks.destinations import CallbackHosts, is_public, receiver_of
 from sandbox_sim.http_addresses import parse
+from sandbox_sim.http_connector import KeepAliveConnector
 from sandbox_sim.ports import Clock
 from sandbox_sim.records.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
 from sandbox_sim.socket_write_batcher import SocketWriteBatcher
@@ -217,7 +218,7 @@ class _ResponseHandler(ResponseHandler):
         super().data_received(data)
 
 
-class _Connector(aiohttp.TCPConnector):
+class _Connector(KeepAliveConnector):
     """Opens connections that `_ResponseHandler` reads."""
 
     def __init__(self, **options: Any) -> None:

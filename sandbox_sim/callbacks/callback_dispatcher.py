@@ -14,10 +14,11 @@ Source: service.8, delivery.2, D16, D30.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple
 
 from sandbox_sim.callbacks.bodies import sign
@@ -32,16 +33,14 @@ from sandbox_sim.callbacks.listeners import CallbackListeners
 from sandbox_sim.events.activity_log import ActivityLog, LogThrottle
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.ports import (
-    STORE_PAUSE_S,
     AnswerGate,
     CallbackSender,
     Clock,
-    DataRefused,
     JobLost,
     Store,
-    StoreError,
     Topic,
     Unit,
+    run_until_saved,
 )
 from sandbox_sim.records.callbacks import (
     CallbackRecord,
@@ -51,7 +50,7 @@ from sandbox_sim.records.callbacks import (
 )
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.retry_schedule import RetrySchedule
-from sandbox_sim.values.clients import Client
+from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.redaction import redact_text
 
 # Real time, in seconds, that an attempt without an HTTP status keeps its connection while others
@@ -71,6 +70,8 @@ _STANDINGS: Final[Mapping[FailureKind | None, ReceiverStanding]] = {
     FailureKind.TIMEOUT: ReceiverStanding.STALLED,
     FailureKind.CONNECTION: ReceiverStanding.REFUSED,
 }
+
+_OUTDATED: Final = "its payment was reversed, which a newer callback reports"
 
 log = logging.getLogger("sandbox_sim.callbacks")
 
@@ -230,6 +231,11 @@ class CallbackDispatcher:
         if callback is None or not callback.state.is_waiting:
             await unit.finish(job)
             return lambda: None
+        if await _is_outdated(unit, job, callback):
+            await unit.finish(job)
+            dropped = callback._replace(state=DeliveryState.DROPPED, note=_OUTDATED)
+            await unit.save_callback(dropped)
+            return lambda: None
         try:
             signed = await self.signing.signed(unit, callback)
         except CannotSign as problem:
@@ -245,7 +251,7 @@ class CallbackDispatcher:
         """
         unsent = ReceiverResponse(None, "", 0, problem, FailureKind.SETTING)
         now, once = self.clock.now(), replace(self.behaviour.present.schedule, attempts=0)
-        await self._save_attempt(unit, job, callback, callback.with_attempt(unsent, now, once))
+        await self._save_attempt(unit, job, callback.with_attempt(unsent, now, once))
         text = "callback of transaction %s of service %d is not sent: %s [%s]"
         name = redact_text(callback.transaction_id)
         return lambda: log.error(text, name, callback.service_id, problem, callback.id)
@@ -460,35 +466,32 @@ class CallbackDispatcher:
     ) -> None:
         """Save an attempt, and add the job of the next one if there is one."""
         schedule = self.behaviour.present.schedule
-        attempted = callback.with_attempt(answer, self.clock.now(), schedule, sent_to)
-        await self._save_with_retry(lambda unit: self._save_attempt(unit, job, callback, attempted))
+
+        async def save(unit: Unit) -> CallbackRecord:
+            # A person may have resent it, perhaps to another address, since it was claimed.
+            found = await unit.callback(callback.service_id, callback.id) or callback
+            signed = found._replace(signature=callback.signature)
+            attempted = signed.with_attempt(answer, self.clock.now(), schedule, sent_to)
+            await self._save_attempt(unit, job, attempted)
+            return attempted
+
+        # While the store is away it is not sent again.
+        on_away = partial(log.error, "an attempt could not be recorded, trying again: %s")
+        attempted = await run_until_saved(self.store, self.clock, save, on_away)
         self.recorded += 1
         self.activity.callback_attempts[attempted.state] += 1
         self._log_attempt(attempted, schedule, answer.failure_kind)
 
-    async def _save_attempt(
-        self, unit: Unit, job: Job, callback: CallbackRecord, attempted: CallbackRecord
-    ) -> None:
+    async def _save_attempt(self, unit: Unit, job: Job, attempted: CallbackRecord) -> None:
         attempt = attempted.attempts[-1]
         # The job first: after a reset or a restore it raises `JobLost`, and the callback that the
         # store has then is another one.
         await unit.finish(job)
         await unit.save_callback(attempted)
         if attempt.number == 1:
-            await self.reordering.on_first_attempt(unit, callback, attempt.at)
+            await self.reordering.on_first_attempt(unit, attempted, attempt.at)
         if attempt.next_attempt_at is not None:
-            await unit.add_job(callback.delivery_job(attempt.next_attempt_at))
-
-    async def _save_with_retry(self, save: Callable[[Unit], Awaitable[None]]) -> None:
-        """Save the attempt; while the store is away, try again, so that it is not sent twice."""
-        while True:
-            try:
-                return await self.store.run(save)
-            except DataRefused:
-                raise
-            except StoreError as error:
-                log.error("an attempt could not be recorded, trying again: %s", error)  # noqa: TRY400
-                await self.clock.pause(STORE_PAUSE_S)
+            await unit.add_job(attempted.delivery_job(attempt.next_attempt_at))
 
     def _log_attempt(
         self, callback: CallbackRecord, schedule: RetrySchedule, failure_kind: FailureKind | None
@@ -538,6 +541,18 @@ class CallbackDispatcher:
         if failure_kind is FailureKind.CONNECTION:
             return self.activity.allows_refusal(receiver_of(callback.attempts[-1].sent_to))
         return True
+
+
+async def _is_outdated(unit: Unit, job: Job, callback: CallbackRecord) -> bool:
+    """Whether a retry would report a success that was reversed since; a resend is not a retry."""
+    is_retry = callback.attempts and callback.attempts[-1].next_attempt_at == job.due_at
+    if not is_retry or callback.mode is ServiceMode.SANDBOX:
+        return False
+    transaction = await unit.transaction_by_network_id(
+        callback.service_id, callback.network_transaction_id, callback.mode
+    )
+    reversed_at = None if transaction is None else transaction.reversed_at
+    return reversed_at is not None and callback.created_at < reversed_at
 
 
 def _destination(callback: CallbackRecord) -> str:

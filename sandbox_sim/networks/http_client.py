@@ -25,6 +25,7 @@ import aiohttp
 from aiohttp_retry import ExponentialRetry, RetryClient
 
 from sandbox_sim import __version__
+from sandbox_sim.http_connector import KeepAliveConnector
 from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.network import Health, NetworkEvents, SubmitResult
 from sandbox_sim.records.attempts import LONGEST_PAUSE
@@ -171,7 +172,7 @@ class NetworkHttpClient:
             middlewares=(_prevent_retry,),
         )
         self._queries = self._session(
-            aiohttp.TCPConnector(limit=0, ssl=self.tls), middlewares=(_prevent_retry,)
+            KeepAliveConnector(limit=0, ssl=self.tls), middlewares=(_prevent_retry,)
         )
 
     async def close(self) -> None:
@@ -351,7 +352,7 @@ def retry_after(
         return min(timedelta(seconds=int(text[:9])), at_most)
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # the second one for a number of many digits
         return None
     if moment.tzinfo is None:
         return None

@@ -23,7 +23,7 @@ from sandbox_sim.ports import (
     Unit,
 )
 from sandbox_sim.records.ledger import MOVING_KINDS, ZERO, LedgerQuery, Reason, add, subtract
-from sandbox_sim.records.reports import Outcome
+from sandbox_sim.records.reports import NEVER_TAKEN, Outcome
 from sandbox_sim.records.transactions import (
     Payment,
     PaymentDetails,
@@ -161,16 +161,21 @@ def _require_collected(transaction: TransactionRecord) -> None:
 
 
 async def _require_no_doubt(unit: Unit, collection: TransactionRecord) -> None:
-    """Refuse while the network says that the collection failed or was reversed after its success.
+    """Refuse while the network contradicts the collection, or its refusal of an earlier refund.
 
-    The money may never have come, or be back with the payer already.
+    The money may never have come, or be back with the payer already. `_may_have_paid` does not see
+    a refund that was refused, because its transaction was deleted.
     """
-    for attempt in await unit.attempts_of(collection.network_transaction_id):
-        if attempt.is_doubted:
+    subject = collection.network_transaction_id
+    for attempt in await unit.doubtful_attempts(collection.initiated_at):
+        of_collection = attempt.network_transaction_id == subject
+        of_refund = attempt.refund_of == subject and attempt.outcome in NEVER_TAKEN
+        if attempt.is_doubted and (of_collection or of_refund):
             doubt = attempt.contradiction or attempt.mismatch
+            what = "the collection" if of_collection else f"its refund {attempt.transaction_id}"
             raise RefundRefused(
-                f"the collection is in doubt: {doubt}: look into it, decide with `transactions "
-                "settle`, and refund it if the money came"
+                f"{what} is in doubt: {doubt}: look into it, decide with `transactions settle`, "
+                "and refund the collection if the money came and is not paid back"
             )
 
 

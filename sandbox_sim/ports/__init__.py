@@ -16,6 +16,7 @@ from sandbox_sim.ports.store import (
     Store,
     StoreError,
     StoreInUse,
+    run_until_saved,
 )
 from sandbox_sim.ports.tasks import RunningTasks
 from sandbox_sim.ports.unit import Topic, Unit
@@ -37,6 +38,7 @@ __all__ = [
     "StoreInUse",
     "Topic",
     "Unit",
+    "run_until_saved",
 ]
 
 

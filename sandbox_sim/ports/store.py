@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol, TypeVar, runtime_checkable
 
+from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.unit import Topic, Unit
 from sandbox_sim.records.events import Event, StoredChange
 
@@ -94,6 +95,26 @@ class Store(Protocol):
 
     def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
         """Await `notice` on every server after the topic was announced, before `run` returns."""
+
+
+async def run_until_saved(
+    store: Store,
+    clock: Clock,
+    work: Callable[[Unit], Awaitable[T]],
+    on_away: Callable[[StoreError], None],
+) -> T:
+    """Run the work as one unit; again while the store is unavailable.
+
+    on_away: called before each new try. Raises what `work` raises, and `DataRefused`.
+    """
+    while True:
+        try:
+            return await store.run(work)
+        except DataRefused:
+            raise
+        except StoreError as error:
+            on_away(error)
+            await clock.pause(STORE_PAUSE_S)
 
 
 @runtime_checkable

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.ledger import movements
 from sandbox_sim.operations import Operation
-from sandbox_sim.ports import Clock, Ids, Store, Unit
+from sandbox_sim.ports import Clock, Ids, Store, Unit, run_until_saved
 from sandbox_sim.ports.network import SubmitRequest, SubmitResult
 from sandbox_sim.production import processor
 from sandbox_sim.production.background_jobs import BackgroundJobs
@@ -171,7 +171,9 @@ class LiveSms:
                 return
             attempt, request = outgoing
             result = await self.networks.submit(attempt.network, request)
-            await self.store.run(partial(self._record, outgoing, result))
+            record = partial(self._record, outgoing, result)
+            on_away = partial(log.error, "the answer to attempt %s waits: %s", attempt.id)
+            await run_until_saved(self.store, self.clock, record, on_away)
 
     async def _start_sending(self, job: Job, unit: Unit) -> _Outgoing | None:
         """Save that sending the message has begun; returns None if it was begun before.

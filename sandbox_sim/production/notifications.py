@@ -14,13 +14,14 @@ import json
 import logging
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Final, NamedTuple
 
 from sandbox_sim.events.activity_log import LogThrottle
-from sandbox_sim.ports import STORE_PAUSE_S, Clock, DataRefused, Store, StoreError, Unit
+from sandbox_sim.ports import STORE_PAUSE_S, Clock, Store, StoreError, Unit, run_until_saved
 from sandbox_sim.ports.network import Notification, UnreadableNotification, scrubber_of
 from sandbox_sim.production.background_jobs import BackgroundJobs
 from sandbox_sim.production.outcome_recorder import OutcomeRecorder
@@ -46,7 +47,7 @@ from sandbox_sim.records.exchanges import (
 )
 from sandbox_sim.records.jobs import LISTED_AFTER, Job, JobKind
 from sandbox_sim.records.journal import NO_SERVICE
-from sandbox_sim.records.reports import FINAL, Outcome
+from sandbox_sim.records.reports import FINAL, Echo, Outcome
 from sandbox_sim.values.peer_input import clean_identifier
 from sandbox_sim.values.rate_limit import Buckets, RateLimit
 
@@ -73,10 +74,6 @@ UNMATCHED_TRIES: Final = 4
 MOST_UNMATCHED: Final = 10
 
 WARNING_INTERVAL: Final = timedelta(hours=1)
-
-# What is kept of a notification of an adapter.
-_SAVED_FIELDS: Final = ("outcome", "attempt_id", "reference", "network_id", "part_id", "reason")
-
 
 log = logging.getLogger("sandbox_sim.networks")
 
@@ -195,26 +192,19 @@ class NetworkNotifications:
         error prevents it from being applied, it is stored, and tried again like one by HTTP.
         """
         try:
-            await self._run_until_saved(network, partial(self._apply_event, network, notification))
+            await self._save(network, partial(self._apply_event, network, notification))
         except Exception:
             log.exception("a notification of %s could not be applied", network)
             raw = self._raw_event(network, notification)
-            await self._run_until_saved(network, partial(self._save_raw, raw, NO_DELAY))
+            await self._save(network, partial(self._save_raw, raw, NO_DELAY))
 
     async def part_taken(self, part: MessagePart) -> None:
         """Save a part of a message that its network took; returns when it is saved."""
-        await self._run_until_saved(part.network, lambda unit: unit.add_message_part(part))
+        await self._save(part.network, lambda unit: unit.add_message_part(part))
 
-    async def _run_until_saved(self, network: str, work: Callable[[Unit], Awaitable[None]]) -> None:
-        """Run the work in a unit; retry while the store is unavailable."""
-        while True:
-            try:
-                return await self.store.run(work)
-            except DataRefused:
-                raise
-            except StoreError as error:
-                log.error("a notification of %s waits for the store: %s", network, error)  # noqa: TRY400
-                await self.clock.pause(STORE_PAUSE_S)
+    async def _save(self, network: str, work: Callable[[Unit], Awaitable[None]]) -> None:
+        on_away = partial(log.error, "a notification of %s waits for the store: %s", network)
+        await run_until_saved(self.store, self.clock, work, on_away)
 
     async def _apply_event(self, network: str, notification: Notification, unit: Unit) -> None:
         raw = self._raw_event(network, notification)
@@ -429,14 +419,18 @@ def _new_job(number: int, due_at: datetime) -> Job:
 
 def _serialise(notification: Notification) -> bytes:
     """A notification of an adapter, as it is stored and shown."""
-    values = {name: getattr(notification, name) for name in _SAVED_FIELDS}
-    return json.dumps({name: value for name, value in values.items() if value}).encode()
+    echo = {k: each for k, each in notification.echo._asdict().items() if each is not None}
+    values = {**asdict(notification), "echo": echo}
+    return json.dumps({k: each for k, each in values.items() if each}, default=str).encode()
 
 
 def _deserialise(body: bytes) -> Notification:
     """The notification that was stored."""
     values = json.loads(body)
-    return Notification(**{**values, "outcome": Outcome(values["outcome"])})
+    echo = values.get("echo", {})
+    if "amount" in echo:
+        echo["amount"] = Decimal(echo["amount"])
+    return Notification(**{**values, "outcome": Outcome(values["outcome"]), "echo": Echo(**echo)})
 
 
 # The maximum number of exchanges that wait for an unavailable store; the oldest are dropped.

@@ -4,7 +4,8 @@
    asks for the outcome are committed. The first attempt counts as submitted from here on.
 2. submit, outside any unit: the request goes to the network, at most once.
 3. record, one unit of work: the answer of the network is saved. If the store is unavailable, the
-   client gets 202, and the job of step 1 asks for the outcome.
+   client gets 202, and the answer is saved when the store is back. If the process dies before, the
+   job of step 1 asks for the outcome.
 
 Steps 2 and 3 run in a task of this processor: a client that disconnects does not cancel them. A
 second network is tried only if the request did not reach the first one, in a new attempt with a new
@@ -25,7 +26,16 @@ from typing import Final, NamedTuple
 from sandbox_sim.ledger import movements
 from sandbox_sim.operations import Operation
 from sandbox_sim.payments.submit import PaymentDecision, PaymentRequest
-from sandbox_sim.ports import Clock, Ids, RunningTasks, Store, StoreError, Unit
+from sandbox_sim.ports import (
+    Clock,
+    DataRefused,
+    Ids,
+    RunningTasks,
+    Store,
+    StoreError,
+    Unit,
+    run_until_saved,
+)
 from sandbox_sim.ports.network import SubmitRequest, SubmitResult
 from sandbox_sim.production.outcome_recorder import (
     OutcomeRecorder,
@@ -137,9 +147,10 @@ class NetworkProcessor:
         return partial(self._send, request, unsent)
 
     async def close(self, grace: float) -> None:
-        """Wait for the submits under way, for `grace` seconds at most."""
+        """Wait for the submits under way, for `grace` seconds at most, and cancel the others."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace)
+        await self._tasks.cancel()
 
     async def _candidates(self, unit: Unit, request: PaymentRequest) -> Sequence[ConfiguredNetwork]:
         """The networks to try: those of the routes, and for a refund the one that collected."""
@@ -229,20 +240,25 @@ class NetworkProcessor:
         )
 
     async def _send(self, request: PaymentRequest, unsent: _UnsentRequest) -> Reply:
-        """Submit and record in a task that outlives the request."""
-        task = self._tasks.start(self._submit(request, unsent))
+        """Submit and record in a task that outlives the request; 202 if the store is away."""
+        early: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        task = self._tasks.start(self._submit(request, unsent, early))
         task.add_done_callback(_log_failure)
-        return await asyncio.shield(task)
+        done, _ = await asyncio.wait({task, early}, return_when=asyncio.FIRST_COMPLETED)
+        return done.pop().result()
 
-    async def _submit(self, request: PaymentRequest, unsent: _UnsentRequest) -> Reply:
+    async def _submit(
+        self, request: PaymentRequest, unsent: _UnsentRequest, early: "asyncio.Future[Reply]"
+    ) -> Reply:
         while True:
             result = await self.networks.submit(unsent.attempt.network, unsent.request)
+            record = partial(self._record, request, unsent, result)
+            on_away = partial(_answer_early, early, unsent.attempt, result)
             try:
-                recorded = await self.store.run(partial(self._record, request, unsent, result))
-            except StoreError as error:
-                name = unsent.attempt.id
-                log.error("the answer to attempt %s is not recorded: %s", name, error)  # noqa: TRY400
-                return _accepted_reply(unsent.attempt, replace(result, redirect_url=""))
+                recorded = await run_until_saved(self.store, self.clock, record, on_away)
+            except DataRefused as error:
+                on_away(error)
+                return early.result()
             if isinstance(recorded, Attempt):
                 return _reply(recorded, result)
             unsent = recorded
@@ -253,7 +269,7 @@ class NetworkProcessor:
         """Record the result of a submit; returns the attempt, or a request to another network."""
         attempt = await unit.attempt(unsent.attempt.id)
         if attempt is None:
-            raise StoreError(f"attempt {unsent.attempt.id} no longer exists")
+            raise DataRefused(f"attempt {unsent.attempt.id} no longer exists")
         now = self.clock.now()
         judged = self.recorder.judge(attempt, result.report, now)
         not_sent = judged.change is Change.ENDED and judged.attempt.outcome is Outcome.NOT_SENT
@@ -270,6 +286,15 @@ class NetworkProcessor:
 def _log_failure(task: "asyncio.Task[Reply]") -> None:
     if not task.cancelled() and task.exception() is not None:
         log.error("a submit was not recorded", exc_info=task.exception())
+
+
+def _answer_early(
+    early: "asyncio.Future[Reply]", attempt: Attempt, result: SubmitResult, error: StoreError
+) -> None:
+    """Answer the client before the result of the submit is recorded."""
+    log.error("the answer to attempt %s is not recorded: %s", attempt.id, error)
+    if not early.done():
+        early.set_result(_accepted_reply(attempt, replace(result, redirect_url="")))
 
 
 def _reply(attempt: Attempt, result: SubmitResult) -> Reply:

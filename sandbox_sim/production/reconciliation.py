@@ -19,6 +19,7 @@ not define the columns of an export reliably, so the user can name each column:
 """
 
 import csv
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
@@ -303,6 +304,9 @@ _NOT_CARRIED_OUT: Final = frozenset(
 )
 
 
+_COMMA_BETWEEN_THOUSANDS: Final = re.compile(r",(?=[0-9]{3}(?![0-9]))")
+
+
 class BadStatement(ValueError):
     """A file is not a statement; the text names the line, and says what to do."""
 
@@ -406,7 +410,7 @@ def _row(line: int, values: Mapping[str, str], *, in_minor_units: bool) -> State
 
 def _amount(line: int, text: str) -> Decimal:
     """An amount, which may have commas between thousands. A network wrote it, so it is bounded."""
-    amount = amount_of(text.replace(",", ""))
+    amount = amount_of(_COMMA_BETWEEN_THOUSANDS.sub("", text))
     if amount is None:
         raise BadStatement(f"line {line}: {clean_reason(text)!r} is not an amount")
     return amount

@@ -3,7 +3,8 @@
 An attempt has one next status query, at `next_ask_at`, and a job at that time. A job that runs
 before that time is left over from an earlier schedule, and just ends. So an attempt never loses its
 chain of jobs, and two chains of one attempt become one. A final attempt has such a query only
-because of a hint, and a separate chain of jobs that rechecks it once a day.
+because of a hint, up to three times until the network gives an outcome, and a separate chain of
+jobs that rechecks it once a day.
 
 The claim of the job is the lease of the attempt: one server at a time asks, and repeats the request
 if the network allows that. A replica may have a network that this server has not got yet: then this
@@ -36,6 +37,7 @@ from sandbox_sim.records.attempts import (
     repeats_end_at,
 )
 from sandbox_sim.records.jobs import Job, JobKind
+from sandbox_sim.records.reports import Outcome
 
 # How often it is checked, in real time, whether the machine's clock was set back, and by how much.
 CLOCK_CHECK_INTERVAL_S: Final = 5.0
@@ -106,10 +108,13 @@ class StatusAsking:
             await self.recorder.save(unit, attempt, earlier, now)
 
     async def ask_now(self, attempt: Attempt) -> StatusResult | None:
-        """Ask for the status of an attempt; None if that is not possible. Does not save it."""
+        """Ask for the status of an attempt, for a person; None if that is not possible.
+
+        Does not save it.
+        """
         if not self._can_ask(attempt):
             return None
-        return await self.networks.status(attempt.network, _status_query(attempt))
+        return await self.networks.status(attempt.network, _status_query(attempt), by_hand=True)
 
     async def ask_by_hand(self, network_transaction_id: str, service_id: int | None) -> str | None:
         """Ask the network of a transaction now and save its answer; returns it in words.
@@ -222,7 +227,8 @@ class StatusAsking:
         if before is None:
             return None
         now = self.clock.now()
-        if not before.is_open and _is_due(before, job):
+        is_for_hint = not before.is_open and _is_due(before, job)
+        if is_for_hint:
             before = before._replace(next_ask_at=None)
         judged = self._judge(before, result, now)
         terms, repeat = self.networks.terms(before.network), None
@@ -232,6 +238,11 @@ class StatusAsking:
             judged = judged._replace(attempt=after_submit(judged.attempt, terms, now))
         await self.recorder.save(unit, before, judged, now)
         self._log_given_up(before, judged.attempt, now)
+        is_unanswered = result.found and result.outcome is Outcome.UNKNOWN
+        later = job.rescheduled(now)
+        if is_for_hint and is_unanswered and not later.is_listed:
+            await unit.save_attempt(judged.attempt._replace(next_ask_at=later.due_at))
+            await unit.add_job(later)
         return repeat
 
     def _judge(self, before: Attempt, result: StatusResult, now: datetime) -> Judgement:

@@ -464,9 +464,7 @@ def _apply_to_final(attempt: Attempt, outcome: Outcome, report: Report) -> Judge
     )
     if outcome is Outcome.REVERSED:
         return _apply_reversal(attempt, contradicted, report)
-    # A success after a pending is new: only now money moved.
-    known = attempt.contradicted_by in {outcome, Outcome.SUCCEEDED}
-    if known or not _contradicts(attempt, outcome, report.source):
+    if not _contradicts(attempt, outcome, report.source):
         return _unchanged(attempt)
     return Judgement(contradicted, Change.CONTRADICTION)
 
@@ -493,12 +491,16 @@ def _late_success(
 
 
 def _contradicts(attempt: Attempt, outcome: Outcome, source: Source) -> bool:
-    """Whether the network's report contradicts the outcome of a final attempt."""
+    """Whether the network's report contradicts a final attempt, and is not recorded already."""
+    known = attempt.contradicted_by
     if attempt.outcome is Outcome.SUCCEEDED:
-        return outcome is Outcome.FAILED
-    if attempt.outcome is Outcome.REVERSED:  # a notification of the success may come late
+        return outcome is Outcome.FAILED and known is None
+    if known is Outcome.SUCCEEDED:
+        return False
+    if Outcome.REVERSED in {attempt.outcome, known}:
+        # A notification of the success that was reversed may come late.
         return outcome is Outcome.SUCCEEDED and source is Source.STATUS
-    is_pending = outcome is Outcome.PENDING
+    is_pending = outcome is Outcome.PENDING and known is None
     return outcome is Outcome.SUCCEEDED or (is_pending and attempt.outcome in NEVER_TAKEN)
 
 

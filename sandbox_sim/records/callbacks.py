@@ -52,7 +52,7 @@ class DeliveryState(StrEnum):
     retrying: tried, and another attempt follows.
     delivered: acknowledged.
     failed: the last attempt was not acknowledged.
-    dropped: an override keeps it from being sent.
+    dropped: an override keeps it from being sent, or its payment was reversed since.
     """
 
     PENDING = "pending"
@@ -154,7 +154,7 @@ class CallbackRecord(NamedTuple):
     """One notification to one receiver.
 
     signature: None where signing is off.
-    note: the override that changed its behaviour, in words.
+    note: the override that changed its behaviour, or why it was dropped, in words.
     held: it waits until a later callback of its service was attempted.
     target: the address with its secrets, where `url` is masked; never shown (D38).
     mode: the service mode of its transaction.
@@ -220,12 +220,13 @@ class CallbackRecord(NamedTuple):
     ) -> "CallbackRecord":
         """The callback after one more attempt.
 
-        It is pending while attempts are left, delivered after an acknowledgement, and failed after
-        the last attempt.
+        It is retrying while attempts are left, and failed after the last one. After an
+        acknowledgement it is delivered, and stays so if an attempt that began before it fails.
         sent_to: the address of the attempt, where a rewrite changed it.
         """
         number = len(self.attempts) + 1
-        next_at = None if response.acknowledges else schedule.next_attempt_at(number, at)
+        is_delivered = response.acknowledges or self.state is DeliveryState.DELIVERED
+        next_at = None if is_delivered else schedule.next_attempt_at(number, at)
         attempt = DeliveryAttempt(
             number=number,
             at=at,
@@ -237,7 +238,7 @@ class CallbackRecord(NamedTuple):
             next_attempt_at=next_at,
         )
         undelivered = DeliveryState.FAILED if next_at is None else DeliveryState.RETRYING
-        state = DeliveryState.DELIVERED if response.acknowledges else undelivered
+        state = DeliveryState.DELIVERED if is_delivered else undelivered
         return self._replace(state=state, attempts=(*self.attempts, attempt))
 
 
@@ -267,7 +268,7 @@ class CallbackView(TypedDict):
     signature: Annotated[str | None, "the value of X-Service-Signature; null without signing"]
     state: Annotated[str, DeliveryState]
     unacknowledged: Annotated[bool, "it was attempted and is not acknowledged"]
-    note: Annotated[str | None, "the override that changes its behaviour; else null"]
+    note: Annotated[str | None, "the override that changes its behaviour, or why it was dropped"]
     created_at: Annotated[str, "when it became due"]
     attempts: Annotated[list[AttemptView], "oldest first"]
     mode: Annotated[str, ServiceMode]

@@ -19,7 +19,7 @@ from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.records.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
 from sandbox_sim.testing.network_contract.http_peer import closed_address
 from tests.adapters.conftest import BODY, Listen, Receiver, http, post
-from tests.turns import SOON_S
+from tests.turns import SOON_S, turns
 
 pytestmark = [pytest.mark.decision("D30"), pytest.mark.spec("delivery.2", "delivery.5")]
 
@@ -171,6 +171,28 @@ async def test_the_sender_keeps_a_limited_number_of_idle_connections(
     await asyncio.sleep(0)  # the last one is closed
 
     assert sender.connections == MAX_IDLE_CONNECTIONS
+
+
+async def test_an_answer_to_no_request_is_not_read_as_that_to_the_next_one(
+    sender: HttpCallbackSender, listen: Listen
+) -> None:
+    answered = asyncio.Event()
+
+    async def answer_twice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await answered.wait()
+        writer.write(receiver.answer)
+        await hang(reader, writer)
+
+    receiver = Receiver(http("200 OK"), answer_twice)
+    url = await listen(receiver)
+    assert (await post(sender, url)).acknowledges
+    answered.set()
+    await turns()
+
+    receiver.answer = http("500 Broken")
+
+    assert (await post(sender, url)).status_code == 500
+    assert receiver.requests == 2
 
 
 SOON = timedelta(milliseconds=30)

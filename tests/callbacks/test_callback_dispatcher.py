@@ -18,6 +18,7 @@ from sandbox_sim.records.callbacks import (
     ReceiverResponse,
 )
 from sandbox_sim.records.jobs import JobKind
+from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import Client, ServiceMode
 from tests.conftest import BEHAVIOUR, Works, to
 from tests.fakes import BROKEN, OK, SILENT
@@ -154,6 +155,46 @@ async def test_an_attempt_that_another_server_took_over_is_logged(
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.decision("D30")
+class TestResendDuringAnAttempt:
+    """A person sends a callback once more while an attempt at it waits for its answer."""
+
+    @pytest.fixture
+    async def slow(self, works: Works) -> Works:
+        works.sender.hang("http://shop.test/callback")
+        await works.notify(callback())
+        await works.start()
+        return works
+
+    async def test_both_attempts_and_the_new_address_are_kept(self, slow: Works) -> None:
+        slow.sender.answers = [BROKEN, BROKEN]
+        await slow.notify((await slow.callback()).to_resend("http://new.test/callback"))
+        await slow.called("http://new.test/callback")
+
+        slow.sender.answer_all()
+        await slow.jobs.run_until_idle()
+
+        found = await slow.callback()
+        assert found.url == "http://new.test/callback"
+        assert [(each.number, each.sent_to) for each in found.attempts] == [
+            (1, "http://new.test/callback"),
+            (2, "http://shop.test/callback"),
+        ]
+
+    async def test_an_acknowledged_callback_stays_delivered(self, slow: Works) -> None:
+        slow.sender.answers = [OK, SILENT]
+        await slow.notify((await slow.callback()).to_resend("http://new.test/callback"))
+        await slow.called("http://new.test/callback")
+
+        slow.sender.answer_all()
+        await slow.jobs.run_until_idle()
+
+        found = await slow.callback()
+        assert found.state is DeliveryState.DELIVERED
+        assert [each.next_attempt_at for each in found.attempts] == [None, None]
+        assert await slow.next_due() is None
+
+
 CLIENT = Client("sandbox_key", "sandbox_secret")
 UNSIGNED = callback(signature=None)
 LIVE = UNSIGNED._replace(mode=ServiceMode.PRODUCTION)
@@ -168,6 +209,34 @@ def configured(works: Works, *clients: Client, behaviour: BehaviourHolder = BEHA
     )
     jobs = Scheduler(works.store, works.clock, deliveries, handlers)
     return Works(works.clock, works.store, works.sender, deliveries, jobs)
+
+
+@pytest.mark.decision("D45")
+async def test_a_success_is_not_sent_after_the_reversal_of_its_payment(works: Works) -> None:
+    """The receiver would take the payment for successful again."""
+    paid = live_transaction().with_status(Status.SUCCESSFUL, NOW)
+    await unit_of(works.store).add_transaction(paid)
+    success = callback(mode=ServiceMode.PRODUCTION)
+    works = configured(works, CLIENT)
+    works.sender.answers = [BROKEN, BROKEN]
+    await works.notify(success)
+    await works.start()
+    await works.jobs.advance(timedelta(seconds=10))
+    now = works.clock.now()
+    await unit_of(works.store).save_transaction(paid.with_reversal(now))
+    await works.notify(success._replace(id="C2", url="http://second.test/", created_at=now))
+    await works.start()
+
+    await works.jobs.advance(timedelta(minutes=10))
+
+    assert works.sender.urls == [success.url, "http://second.test/", "http://second.test/"]
+    assert await works.states() == {"C2": DeliveryState.DELIVERED, "C1": DeliveryState.DROPPED}
+    dropped = await works.callback()
+    assert dropped.note == "its payment was reversed, which a newer callback reports"
+
+    await works.notify(dropped.to_resend(None))
+    await works.start()
+    assert works.sender.urls[3:] == [success.url]
 
 
 @pytest.mark.decision("D29")

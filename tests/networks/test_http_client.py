@@ -1,5 +1,6 @@
 """The client sends a submit once; it repeats only a query, which changes nothing."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ from sandbox_sim.records.exchanges import Scrubber
 from sandbox_sim.testing.network_contract import Fault, HttpReply, HttpRequest
 from sandbox_sim.testing.network_contract.http_peer import FaultServer
 from tests.networks.fakes import KeptEvents
+from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -144,6 +146,38 @@ async def test_a_query_survives_a_broken_connection_and_ends_after_three_tries(m
         assert len(both.requests) == 3
 
 
+async def test_an_answer_to_no_query_is_not_read_as_that_to_the_next_one() -> None:
+    """It would be the status of another payment."""
+    answered, count = asyncio.Event(), 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal count
+        count += 1
+        await reader.readuntil(b"\r\n\r\n")
+        answer = f"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{count}".encode()
+        writer.write(answer)
+        await answered.wait()
+        writer.write(answer)
+        await reader.read()
+        writer.close()
+
+    client = NetworkHttpClient("testnet", VirtualClock(), Scrubber(), timedelta(seconds=30))
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/status"
+    await client.open(KeptEvents())
+    first = await client.ask("status", "GET", url, {})
+    answered.set()
+    await turns()
+    second = await client.ask("status", "GET", url, {})
+    await client.close()
+    server.close()
+    await server.wait_closed()
+
+    assert isinstance(first, HttpAnswer)
+    assert isinstance(second, HttpAnswer)
+    assert (first.body, second.body, count) == (b"1", b"2", 2)
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
@@ -158,6 +192,7 @@ async def test_a_query_survives_a_broken_connection_and_ends_after_three_tries(m
         ("Thu, 01 Jan 2026 11:00:01 GMT", 7200),
         ("Thu, 01 Jan 2099 09:00:00 GMT", 7200),
         ("Fri, 31 Dec 9999 23:59:59 -1200", 7200),
+        (f"Thu, 01 Jan {10**20} 09:00:00 GMT", None),
     ],
 )
 def test_both_forms_of_retry_after_are_read_and_bounded(text: str, seconds: int | None) -> None:

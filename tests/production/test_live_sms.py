@@ -17,7 +17,16 @@ from sandbox_sim.records.messages import HistoryQuery
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.response_codes import Reply
-from tests.production.desk import FAILED, LOST, NOT_SENT, REFUSED, SUCCEEDED, TAKES_ALL, Desk
+from tests.production.desk import (
+    FAILED,
+    LOST,
+    NOT_SENT,
+    PAID,
+    REFUSED,
+    SUCCEEDED,
+    TAKES_ALL,
+    Desk,
+)
 from tests.production.texting import FIRST, SECOND, UNITS, a_desk, messages, send, statuses
 from tests.sample_records import SERVICE, postings_of
 from tests.turns import turns
@@ -280,15 +289,35 @@ async def test_a_crash_during_a_submit_does_not_send_the_message_twice(desk: Des
     # The status is queried once the submit has timed out, and the usual time has passed.
     due = desk.clock.now() + timedelta(seconds=10 + 5)
     assert (await desk.attempt()).next_ask_at == due
-    desk.store.failures = 1  # the result of the submit is not recorded
-    desk.first.blocked.set()
-    await running
+    running.cancel()  # as if the process died
+    await desk.sms.background.close()
     assert await statuses(desk) == ["QUEUED"]
 
     await desk.query(SUCCEEDED, seconds=15)
 
     assert len(desk.first.submits) == 1
     assert await statuses(desk) == ["SENT"]
+
+
+@pytest.mark.parametrize(
+    ("result", "status"), [(REFUSED, "REFUNDED"), (PAID, "SENT"), (NOT_SENT, "QUEUED")]
+)
+async def test_the_result_of_a_submit_is_recorded_when_the_store_is_back(
+    desk: Desk, result: SubmitResult, status: str
+) -> None:
+    """A network that cannot be asked, such as an SMSC, would never bring it again."""
+    desk.first.results.append(result)
+    await send(desk)
+    desk.first.blocked = asyncio.Event()
+    running = asyncio.create_task(desk.run_due())
+    await desk.first.arrived.wait()
+    desk.store.failures = 3
+    desk.first.blocked.set()
+    await running
+
+    attempt, *following = await desk.attempts()
+    assert (attempt.outcome, len(following)) == (result.outcome, int(result is NOT_SENT))
+    assert await statuses(desk) == [status]
 
 
 async def test_a_stop_waits_for_the_submits_under_way_and_begins_no_others(

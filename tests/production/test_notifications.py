@@ -1,10 +1,13 @@
 """Notifications of networks: saved as they came, then read (D39)."""
 
 import asyncio
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from sandbox_sim.operations import Operation
 from sandbox_sim.ports import STORE_PAUSE_S
 from sandbox_sim.ports.network import Notification
 from sandbox_sim.production.notifications import (
@@ -22,7 +25,7 @@ from sandbox_sim.records.exchanges import (
     StoredNotification,
 )
 from sandbox_sim.records.jobs import JobKind
-from sandbox_sim.records.reports import Outcome
+from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from tests.fakes import WatchedClock
 from tests.live_records import exchange, raw_notification
@@ -275,6 +278,42 @@ async def test_a_failing_notification_over_a_connection_is_stored_and_tried_agai
     await desk.wait(minutes=1)
 
     assert await desk.status() is Status.SUCCESSFUL
+
+
+OTHER_PAYMENT = (
+    "reference is R and not {}; amount is 0 and not 10.50; "
+    "currency is USD and not GHS; operation is payout and not collect"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "mismatch", "status"),
+    [
+        (
+            Notification(Outcome.SUCCEEDED, echo=Echo("R", Decimal(0), "USD", Operation.PAYOUT)),
+            OTHER_PAYMENT,
+            Status.PENDING,
+        ),
+        (Notification(Outcome.FAILED, cancelled=True), "", Status.CANCELLED),
+    ],
+)
+async def test_a_failing_notification_over_a_connection_is_stored_whole(
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    said: Notification,
+    mismatch: str,
+    status: Status,
+) -> None:
+    attempt = await desk.attempt()
+    with monkeypatch.context() as broken:
+        broken.setattr(desk.recorder, "judge", raising(KeyError("status")))
+        await desk.notifications.notified("first", replace(said, attempt_id=attempt.id))
+        await desk.run_due()
+
+    await desk.wait(minutes=1)
+
+    assert (await desk.attempt()).mismatch == mismatch.format(attempt.reference)
+    assert await desk.status() is status
 
 
 async def test_an_applied_notification_keeps_neither_headers_nor_query(desk: Desk) -> None:

@@ -17,6 +17,7 @@ from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import AVAILABLE, HELD, LOST, NOT_SENT, PAID, PAYOUT, REFUSED, Desk
 from tests.sample_records import SERVICE
+from tests.turns import turns
 from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D39")
@@ -248,25 +249,62 @@ async def test_a_payment_without_a_route_is_500_with_the_reason(desk: Desk) -> N
 
 
 @pytest.mark.parametrize("before", [[], [NOT_SENT]], ids=["first network", "second network"])
-async def test_a_store_failure_after_the_submit_answers_202_and_causes_a_status_query(
-    desk: Desk, caplog: pytest.LogCaptureFixture, before: list[SubmitResult]
-) -> None:
-    desk.first.results.extend(before)
+class TestStoreFailureAfterTheSubmit:
+    @pytest.fixture
+    async def answered(
+        self, desk: Desk, caplog: pytest.LogCaptureFixture, before: list[SubmitResult]
+    ) -> Desk:
+        """A payment whose network succeeded; the store has been away since."""
+        desk.first.results.extend(before)
+        await desk.fund_airtime("50")
+        network, blocked = desk.second if before else desk.first, asyncio.Event()
+        network.blocked = blocked
+        network.results.append(PAID)
+        paying = asyncio.create_task(desk.pay(operation=Operation.AIRTIME))
+        await network.arrived.wait()
+        (attempt,) = [each for each in await desk.attempts() if each.is_open]
+        desk.store.failures, desk.store.error = 10**9, StoreError("away")
+        blocked.set()
+
+        assert (await paying).code == "202"
+        assert f"the answer to attempt {attempt.id} is not recorded: away" in caplog.messages
+        return desk
+
+    async def test_the_answer_is_recorded_when_the_store_is_back(self, answered: Desk) -> None:
+        await turns()
+        answered.store.failures = 0
+        await answered.processor.close(5)
+
+        assert await answered.status() is Status.SUCCESSFUL
+        assert answered.first.queries == answered.second.queries == []
+
+    async def test_the_network_is_asked_if_the_server_stops_before(
+        self, answered: Desk, before: list[SubmitResult]
+    ) -> None:
+        await answered.processor.close(0)
+        answered.store.failures = 0
+        await turns()
+
+        *_, attempt = await answered.attempts()
+        assert attempt.outcome is Outcome.UNKNOWN
+        await answered.wait(seconds=15)
+        network = answered.second if before else answered.first
+        assert len(network.queries) == 1
+
+
+async def test_the_next_network_is_tried_when_the_store_is_back(desk: Desk) -> None:
     await desk.fund_airtime("50")
-    network, blocked = desk.second if before else desk.first, asyncio.Event()
-    network.blocked = blocked
-    paying = asyncio.create_task(desk.pay(operation=Operation.AIRTIME))
-    await network.arrived.wait()
-    desk.store.failures, desk.store.error = 1, StoreError("away")
-    blocked.set()
+    desk.first.blocked = asyncio.Event()
+    paying = asyncio.create_task(desk.pay(NOT_SENT, operation=Operation.AIRTIME))
+    await desk.first.arrived.wait()
+    desk.store.failures = 3
+    desk.first.blocked.set()
 
     assert (await paying).code == "202"
+    await desk.processor.close(5)
 
-    *_, attempt = await desk.attempts()
-    assert attempt.outcome is Outcome.UNKNOWN
-    assert f"the answer to attempt {attempt.id} is not recorded: away" in caplog.messages
-    await desk.wait(seconds=15)
-    assert len(network.queries) == 1
+    assert [each.outcome for each in await desk.attempts()] == [Outcome.NOT_SENT, Outcome.PENDING]
+    assert len(desk.second.submits) == 1
 
 
 async def test_an_answer_to_a_deleted_attempt_is_202_and_logged(

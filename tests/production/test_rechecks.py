@@ -10,7 +10,16 @@ from sandbox_sim.ports.network import StatusQuery, StatusResult, SubmitResult
 from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.reports import Outcome
-from tests.production.desk import FAILED, PAID, REFUSED, SUCCEEDED, Desk, ScriptedNetwork
+from sandbox_sim.records.transactions import Status
+from tests.production.desk import (
+    FAILED,
+    NOT_FOUND,
+    PAID,
+    REFUSED,
+    SUCCEEDED,
+    Desk,
+    ScriptedNetwork,
+)
 from tests.sample_records import NOW
 from tests.units import unit_of
 
@@ -279,3 +288,35 @@ async def test_a_hint_about_a_request_that_was_not_taken_causes_no_query(outcome
     await desk.wait(minutes=2)
 
     assert desk.first.queries == []
+
+
+UNANSWERED = StatusResult(Outcome.UNKNOWN, reason="no answer within 10 s")
+
+
+async def test_a_hint_is_asked_about_again_if_its_status_query_has_no_answer() -> None:
+    """Without it, a reversal after the last daily recheck would never be recorded."""
+    desk = await ended(Terms())
+    await desk.wait(minutes=1)
+    await desk.hint()
+    await desk.query(UNANSWERED)
+
+    await desk.query(UNANSWERED, minutes=1)
+    await desk.query(StatusResult(Outcome.REVERSED), minutes=5)
+
+    assert await desk.status() is Status.FAILED
+    assert (await desk.attempt()).next_ask_at is None
+
+
+@pytest.mark.parametrize("answer", [UNANSWERED, NOT_FOUND, StatusResult(Outcome.PENDING)])
+async def test_a_hint_causes_at_most_three_queries(answer: StatusResult) -> None:
+    desk = await ended(Terms())
+    await desk.wait(minutes=1)
+    asked = len(desk.first.queries)
+    desk.first.statuses.extend([answer] * 9)
+    await desk.hint()
+
+    for _ in range(9):
+        await desk.wait(minutes=5)
+
+    assert len(desk.first.queries) == asked + (3 if answer is UNANSWERED else 1)
+    assert (await desk.attempt()).next_ask_at is None

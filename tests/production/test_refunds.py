@@ -11,6 +11,7 @@ from sandbox_sim.ports.network import SubmitResult
 from sandbox_sim.production.routing import NetworkRoute
 from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.ledger import Reason, make_transfer, wallet_of
+from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import (
@@ -214,3 +215,17 @@ async def test_a_refund_of_more_than_the_wallet_has_is_refused(desk: Desk) -> No
 
     with pytest.raises(RefundRefused, match=r"less than 10.50 is available in the collection"):
         await desk.refund()
+
+
+async def test_a_refused_refund_that_its_network_paid_is_not_made_again(desk: Desk) -> None:
+    """Its transaction was deleted, so only its attempt shows what was paid."""
+    desk.first.results.append(REFUSED)
+    with pytest.raises(RefundRefused, match="no such number"):
+        await desk.refund()
+    *_, refused = await desk.attempts()
+    await desk.notify(Outcome.SUCCEEDED, attempt_id=refused.id)
+
+    with pytest.raises(RefundRefused, match="in doubt: notification says succeeded after refused"):
+        await desk.refund()
+
+    assert len(desk.first.submits) == 2

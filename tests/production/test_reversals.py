@@ -284,3 +284,28 @@ async def test_a_reversal_after_a_contradicting_failure_moves_no_further_money(d
     assert await waiting(desk) == [
         "contradiction: status says reversed after succeeded: chargeback"
     ]
+
+
+async def test_a_failure_repeated_after_its_reversal_moves_no_further_money(desk: Desk) -> None:
+    await desk.record(FAILED)
+    await desk.record(REVERSED)
+    before = await desk.balances()
+
+    await desk.record(FAILED)
+    await desk.record(REVERSED)
+
+    assert await desk.balances() == before
+    assert before[SUSPENSE] == Decimal("-10.50")
+
+
+async def test_a_late_notification_of_reversed_money_moves_no_further_money() -> None:
+    desk = Desk()
+    await desk.pay(SubmitResult(Outcome.FAILED), operation=Operation.COLLECT)
+    await desk.notify(Outcome.SUCCEEDED)
+    await desk.record(REVERSED)
+    assert await desk.balances() == {}
+
+    await desk.notify(Outcome.SUCCEEDED)
+
+    assert await desk.balances() == {}
+    assert await waiting(desk) == ["contradiction: status says reversed after failed: chargeback"]

@@ -138,6 +138,7 @@ def test_dates_that_are_not_needed_are_not_read() -> None:
         ("reference,amount\nR1,five\n", {}, "line 2: 'five' is not an amount"),
         ("reference,amount\nR1,\n", {}, "line 2: '' is not an amount"),
         ("reference,amount\nR1,NaN\n", {}, "line 2: 'NaN' is not an amount"),
+        ("reference;amount\nR1;10,50\n", {}, "line 2: '10,50' is not an amount"),
         ("reference,amount\nR1,0e-1000000000\n", {}, "line 2: '0e-1000000000' is not an amount"),
         ("reference,amount\nR1,1e1000000000\n", {}, "line 2: '1e1000000000' is not an amount"),
         (f"reference,amount\nR1,{'9' * 5_000}\n", {}, "line 2: '9{499}…' is not an amount"),

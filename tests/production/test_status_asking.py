@@ -1,6 +1,7 @@
 """Status queries for open attempts: schedule, repeated submits, final outcomes (D39)."""
 
 import asyncio
+from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -8,14 +9,25 @@ from typing import Any
 import pytest
 
 from sandbox_sim.ports import StoreError
-from sandbox_sim.ports.network import StatusResult
+from sandbox_sim.ports.network import StatusQuery, StatusResult
+from sandbox_sim.production import registry
 from sandbox_sim.production.decisions import CannotAsk
 from sandbox_sim.production.outcome_recorder import status_query_job
 from sandbox_sim.records.attempts import PollingSchedule, Terms
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
-from tests.production.desk import AVAILABLE, FAILED, HELD, LOST, NOT_FOUND, PAYOUT, SUCCEEDED, Desk
+from tests.production.desk import (
+    AVAILABLE,
+    FAILED,
+    HELD,
+    LOST,
+    NOT_FOUND,
+    PAYOUT,
+    SUCCEEDED,
+    Desk,
+    ScriptedNetwork,
+)
 from tests.sample_records import NOW, SERVICE
 from tests.turns import idle, turns
 from tests.units import unit_of
@@ -278,3 +290,39 @@ class TestManualQuery:
 
         assert await desk.asking.ask_by_hand(attempt.network_transaction_id, SERVICE + 1) is None
         assert await desk.asking.ask_by_hand("none", None) is None
+
+
+@dataclass
+class SlowStatus(ScriptedNetwork):
+    """Answers status queries once `answers` is set."""
+
+    answers: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def status(self, query: StatusQuery) -> StatusResult:
+        result = await super().status(query)
+        await self.answers.wait()
+        return result
+
+
+async def test_a_person_does_not_wait_for_the_queries_of_jobs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While a network does not answer, the queries of all its open payments wait."""
+    monkeypatch.setattr(registry, "QUERIES_AT_ONCE", 1)
+    network = SlowStatus()
+    desk = Desk(first=network)
+    for transaction_id in ("T1", "T2", "T3"):
+        await desk.pay(transaction_id=transaction_id)
+    running = asyncio.create_task(desk.wait(seconds=6))
+    await turns()
+    assert len(network.queries) == 1
+
+    subject = (await desk.transaction("T3")).network_transaction_id
+    by_hand = asyncio.create_task(desk.asking.ask_by_hand(subject, SERVICE))
+    await turns()
+    assert [each.transaction_id for each in network.queries] == ["T1", "T3"]
+
+    network.answers.set()
+    assert await by_hand == "network first says pending"
+    await running
+    assert len(network.queries) == 4

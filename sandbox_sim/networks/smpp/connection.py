@@ -85,7 +85,7 @@ class Deliveries:
         send(pdus.answer(pdu, status))
 
 
-# The maximum number of requests whose late answers are still awaited.
+# How many of the newest requests without an answer may still be answered late.
 MOST_LATE: Final = 1000
 
 
@@ -158,8 +158,10 @@ class SmscConnection:
                 self.writer.write(octets)
                 return await answer
         except TimeoutError:
-            if on_late_answer is not None and len(self._late_handlers) < MOST_LATE:
+            if on_late_answer is not None:
                 self._late_handlers[sequence] = on_late_answer
+                if len(self._late_handlers) > MOST_LATE:
+                    del self._late_handlers[next(iter(self._late_handlers))]
             raise NoSmppResponse(f"no answer within {self.timeout_s:g} s") from None
         finally:
             self._answers.pop(sequence, None)

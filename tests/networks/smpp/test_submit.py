@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from sandbox_sim.networks.smpp import connection
 from sandbox_sim.records.exchanges import MessagePart
 from sandbox_sim.records.reports import Outcome
 from tests.networks.smpp.fake_smsc import (
@@ -147,6 +148,24 @@ async def test_a_late_answer_is_unknown_and_still_counts_when_it_comes(esme: Esm
     assert len(esme.smsc.submits) == 1
     journal = [(exchange.duration_ms, exchange.answer_body) for exchange in esme.events.exchanges]
     assert journal == [(10_000, ""), (15_000, "ESME_ROK 77")]
+
+
+async def test_the_late_answers_of_the_newest_parts_are_awaited(
+    esme: Esme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An SMSC that never answers some parts must not use up the room for all later ones."""
+    monkeypatch.setattr(connection, "MOST_LATE", 1)
+    for count in (1, 2):
+        submitting = await esme.begin_unanswered()
+        await until(lambda: esme.smsc.silences == count)  # noqa: B023 -- awaited here
+        esme.clock.advance(TIMEOUT_S)
+        await submitting
+
+    esme.smsc.ids.extend(["76", "77"])
+    esme.smsc.answer_late()
+    await until(lambda: esme.events.parts)
+
+    assert [part.network_id for part in esme.events.parts] == ["77"]
 
 
 async def test_a_refusal_that_comes_too_late_fails_the_message(esme: Esme) -> None:
