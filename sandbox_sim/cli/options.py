@@ -81,9 +81,8 @@ def parse_pairs(_context: click.Context, param: click.Parameter, texts: Sequence
     split = [text.partition("=") for text in texts]
     for text, (name, equals, _) in zip(texts, split, strict=True):
         if not (name and equals):
-            raise click.BadParameter(
-                f"{text} does not have the form {(param.metavar or '').lower()}"
-            )
+            form = (param.metavar or "").lower().removesuffix("...")
+            raise click.BadParameter(f"{text} does not have the form {form}")
     return [(name, value) for name, _, value in split]
 
 

@@ -48,11 +48,9 @@ FULL_DISK = Path("/dev/full")
 
 
 @pytest.mark.skipif(not FULL_DISK.exists(), reason="this system has no /dev/full")
-def test_output_that_a_full_disk_refuses_is_an_error() -> None:
-    with (
-        FULL_DISK.open("wb") as full,
-        running("explain", "019", stdout=full.fileno()) as command,
-    ):
+@pytest.mark.parametrize("words", [("explain", "019"), ("--help",)])
+def test_output_that_a_full_disk_refuses_is_an_error(words: tuple[str, ...]) -> None:
+    with FULL_DISK.open("wb") as full, running(*words, stdout=full.fileno()) as command:
         code = command.wait(60)
         assert command.stderr is not None
         err = command.stderr.read()
