@@ -95,7 +95,7 @@ REFUSED: list[tuple[str, str, tuple[str, ...]]] = [
         ),
     ),
     ("public_url", "must have at most 2,048 characters", ("https://a.example/" + "x" * 2048,)),
-    ("base_path", "must be a path such as /gateway/v1", ("/a%20b", "/{x}", "/a?b")),
+    ("base_path", "must be a path such as /gateway/v1", ("/a%20b", "/{x}", "/a?b", "http://a/b")),
     (
         "base_path",
         "must not begin with /_sandbox, the path of the control API",
