@@ -243,7 +243,8 @@ def test_conflicting_settings_are_listed_together() -> None:
     assert config_error(host="0.0.0.0", workers="2", store="memory:").splitlines() == [
         (
             "control_token (from default): must be set because host 0.0.0.0 is not loopback, "
-            "so others could control the sandbox"
+            "so others could control the sandbox; "
+            "use --set control_token=SECRET or SANDBOX_SIM_CONTROL_TOKEN"
         ),
         (
             "workers (from flag): 2 processes need a store that they can share, "
