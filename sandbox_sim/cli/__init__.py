@@ -126,12 +126,11 @@ _NOT_IMPORTED: Final = {name: click.Command(name) for name in _MODULES}
 @click.group(
     cls=_Commands,
     commands=_NOT_IMPORTED,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.option(
     "--endpoint-url",
     default=_DEFAULT_ENDPOINT,
-    show_default=True,
     envvar=["SANDBOX_SIM_ENDPOINT_URL", "SANDBOX_SIM_URL"],
     show_envvar=True,
     help="The running gateway that a command talks to.",

@@ -119,7 +119,7 @@ class Seconds(click.ParamType[float]):
 def timeout_option(help_text: str, default: float = 10) -> Callable[[Command], Command]:
     """The option for the longest time to wait, in seconds."""
     kind: dict[str, Any] = {"type": Seconds(is_valid_wait, VALID_WAIT), "metavar": "SECONDS"}
-    return click.option("--timeout", default=default, show_default=True, help=help_text, **kind)
+    return click.option("--timeout", default=default, help=help_text, **kind)
 
 
 def _check_file(_context: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
@@ -156,9 +156,9 @@ def credential_options(command: C) -> C:
         command = click.option(
             f"--{name.replace('_', '-')}",
             default=default,
-            show_default=True,
             envvar=f"SANDBOX_SIM_{name.upper()}",
             show_envvar=True,
+            help=f"The {name.replace('_', ' ')} that requests are sent with.",
         )(command)
     return command
 
@@ -285,7 +285,6 @@ def list_options(
             "--limit",
             type=Integer(1, LIST_LIMIT),
             default=20,
-            show_default=True,
             help="How many records at most.",
         ),
         click.option(
@@ -343,7 +342,6 @@ def wait_options(command: Command) -> Command:
         "--count",
         type=FIND_LIMIT,
         default=1,
-        show_default=True,
         help="How many records to wait for.",
     )
     return count(timeout(command))
