@@ -25,7 +25,7 @@ ENV PATH=/opt/sandbox-sim/bin:$PATH \
 VOLUME /var/lib/sandbox-sim
 EXPOSE 8233
 HEALTHCHECK --interval=5s --timeout=3s --start-period=10s \
-    CMD sandbox-sim --endpoint-url "http://127.0.0.1:${SANDBOX_SIM_PORT}" readyz
+    CMD sandbox-sim --endpoint-url "${SANDBOX_SIM_ENDPOINT_URL:-http://127.0.0.1:$SANDBOX_SIM_PORT}" readyz
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["sandbox-sim"]
 CMD ["serve"]

@@ -82,6 +82,11 @@ $(BIN)/python:
 	        "name one that is, as in: make $(or $(MAKECMDGOALS),help) PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); exit 1; }
 
+# Without a Python these two are always made, because the new environment has neither.
+ifneq ($(shell test -e $(BIN)/python && echo there),there)
+.PHONY: $(VENV)/.installed $(VENV)/.installed-dev
+endif
+
 $(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
 	@touch $@

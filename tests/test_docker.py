@@ -52,23 +52,25 @@ def test_the_image_does_not_start_without_a_control_token(tmp_path: Path) -> Non
         assert server.stderr.read().startswith("control_token (from default): must be set")
 
 
-def test_the_image_with_a_token_is_healthy_and_ends_at_sigterm(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_the_image_with_a_token_is_healthy_and_ends_at_sigterm(tmp_path: Path, scheme: str) -> None:
     settings = environment(tmp_path, SANDBOX_SIM_CONTROL_TOKEN="secret", SANDBOX_SIM_PORT="0")
+    settings["XDG_STATE_HOME"] = str(tmp_path)
+    if scheme == "https":
+        settings["SANDBOX_SIM_TLS"] = "true"
     (health,) = re.findall(r"HEALTHCHECK .*? CMD (.+)", DOCKERFILE)
     installed = Path(sys.executable).with_name("sandbox-sim")
     with started(installed, settings) as server:
         address, _, port = first_line(server).strip().rpartition(":")
+        settings["SANDBOX_SIM_PORT"] = port
+        if scheme == "https":
+            settings["SANDBOX_SIM_ENDPOINT_URL"] = f"https://127.0.0.1:{port}"
         checked = subprocess.run(  # noqa: S602 -- as Docker does it
-            health,
-            shell=True,
-            env={**settings, "SANDBOX_SIM_PORT": port},
-            capture_output=True,
-            text=True,
-            check=False,
+            health, shell=True, env=settings, capture_output=True, text=True, check=False
         )
         code, out, _ = end(server, signal.SIGTERM)
 
-    assert address == "sandbox-sim ready at http://127.0.0.1"
+    assert address == f"sandbox-sim ready at {scheme}://127.0.0.1"
     assert f"  from other machines: any address of this machine, port {port}\n" in out
     assert (checked.returncode, checked.stdout) == (0, "ready\n")
     assert arguments_of("STOPSIGNAL") == ["SIGTERM"]

@@ -4,7 +4,8 @@ import copy
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any, Final
 
@@ -47,10 +48,6 @@ class _Commands(click.Group):
     The options of the group may be given before or after the command.
     """
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands, imported or not."""
-        return sorted(_MODULES)
-
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return the command of this name."""
         if cmd_name not in _MODULES:
@@ -61,16 +58,36 @@ class _Commands(click.Group):
         _add_options(command, cmd_name, [each for each in options if each.expose_value])
         return command
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the arguments. `--help` imports and prints here."""
+        with _exit_codes():
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; exit with 130 when it is interrupted, where click would exit with 1."""
-        try:
+        """Import and run the command."""
+        with _exit_codes():
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+
+
+@contextmanager
+def _exit_codes() -> Iterator[None]:
+    """Exit with 130 when the block is interrupted, where click would exit with 1.
+
+    Raises `click.ClickException` if the output does not fit on the disk.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+    except RuntimeError as error:
+        # Python 3.11 raises it if Ctrl-C comes while a class is made.
+        if isinstance(error.__cause__, KeyboardInterrupt):
             raise SystemExit(INTERRUPTED) from None
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-            raise click.ClickException(f"cannot write the output: {error.strerror}") from None
+        raise
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise click.ClickException(f"cannot write the output: {error.strerror}") from None
 
 
 def _add_options(command: click.Command, name: str, options: Sequence[click.Option]) -> None:
@@ -102,11 +119,18 @@ def _store_in_group(context: click.Context, option: click.Parameter, value: Any)
         context.obj[name] = value
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+# `get_command` imports the command in place of these.
+_NOT_IMPORTED: Final = {name: click.Command(name) for name in _MODULES}
+
+
+@click.group(
+    cls=_Commands,
+    commands=_NOT_IMPORTED,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
 @click.option(
     "--endpoint-url",
     default=_DEFAULT_ENDPOINT,
-    show_default=True,
     envvar=["SANDBOX_SIM_ENDPOINT_URL", "SANDBOX_SIM_URL"],
     show_envvar=True,
     help="The running gateway that a command talks to.",

@@ -37,6 +37,8 @@ MISREAD_ERRORS: Final = (
     *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
 )
 
+# What OpenSSL says when the other side does not speak TLS; which one depends on its version.
+_NOT_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"})
 _START_ADVICE: Final = "start a gateway with `sandbox-sim serve`, or give its address with"
 _TRUST_ADVICE: Final = (
     "name the file of its authority in the environment variable SSL_CERT_FILE, and use a name of "
@@ -229,6 +231,7 @@ class RunningGateway:
             raise self._unreachable(f"no answer within {timeout_s:g} s") from None
         except OSError as error:
             self._refuse_plain_http(error)
+            self._refuse_tls(error)
             self._refuse_certificate(error)
             raise self._unreachable(error.strerror or str(error)) from None
         except (http.client.HTTPException, ValueError) as error:
@@ -258,6 +261,15 @@ class RunningGateway:
             ssl.get_server_certificate((host, port), timeout=_SHORT_TIMEOUT_S)  # verifies nothing
             secure = self.address.replace("http", "https", 1)
             raise CommandFailed(f"{self.address} serves HTTPS only: use {self._option} {secure}")
+
+    def _refuse_tls(self, error: OSError) -> None:
+        """Raise `CommandFailed` if the answer to a TLS greeting was not TLS."""
+        # Only `ssl.SSLError` has a `reason`; `ssl` takes long to import.
+        if getattr(error, "reason", None) in _NOT_TLS:
+            plain = self.address.replace("https", "http", 1)
+            raise CommandFailed(
+                f"{self.address} serves plain HTTP only: use {self._option} {plain}"
+            )
 
     def _refuse_certificate(self, error: OSError) -> None:
         """Raise `Unreachable` with other advice if the certificate is not trusted."""
@@ -315,9 +327,12 @@ class RunningGateway:
         """Return the message of an error; for status 401, also how to give the token."""
         error = document.get("error")
         message = error.get("message") if isinstance(error, dict) else None
+        if not message:
+            problem = f"{self.address} answers HTTP {status} to a request to the control API"
+            return f"{problem}: give the gateway's own address with {self._option}"
         if status == 401:
             return f"{message}: give it with --token or SANDBOX_SIM_TOKEN"
-        return str(message or f"{self.address} answers HTTP {status}")
+        return str(message)
 
 
 def _encode(body: Mapping[str, object]) -> bytes:

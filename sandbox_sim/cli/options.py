@@ -81,9 +81,8 @@ def parse_pairs(_context: click.Context, param: click.Parameter, texts: Sequence
     split = [text.partition("=") for text in texts]
     for text, (name, equals, _) in zip(texts, split, strict=True):
         if not (name and equals):
-            raise click.BadParameter(
-                f"{text} does not have the form {(param.metavar or '').lower()}"
-            )
+            form = (param.metavar or "").lower().removesuffix("...")
+            raise click.BadParameter(f"{text} does not have the form {form}")
     return [(name, value) for name, _, value in split]
 
 
@@ -120,7 +119,7 @@ class Seconds(click.ParamType[float]):
 def timeout_option(help_text: str, default: float = 10) -> Callable[[Command], Command]:
     """The option for the longest time to wait, in seconds."""
     kind: dict[str, Any] = {"type": Seconds(is_valid_wait, VALID_WAIT), "metavar": "SECONDS"}
-    return click.option("--timeout", default=default, show_default=True, help=help_text, **kind)
+    return click.option("--timeout", default=default, help=help_text, **kind)
 
 
 def _check_file(_context: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
@@ -157,9 +156,9 @@ def credential_options(command: C) -> C:
         command = click.option(
             f"--{name.replace('_', '-')}",
             default=default,
-            show_default=True,
             envvar=f"SANDBOX_SIM_{name.upper()}",
             show_envvar=True,
+            help=f"The {name.replace('_', ' ')} that requests are sent with.",
         )(command)
     return command
 
@@ -286,7 +285,6 @@ def list_options(
             "--limit",
             type=Integer(1, LIST_LIMIT),
             default=20,
-            show_default=True,
             help="How many records at most.",
         ),
         click.option(
@@ -344,7 +342,6 @@ def wait_options(command: Command) -> Command:
         "--count",
         type=FIND_LIMIT,
         default=1,
-        show_default=True,
         help="How many records to wait for.",
     )
     return count(timeout(command))

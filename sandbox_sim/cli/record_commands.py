@@ -229,7 +229,6 @@ def _add_find(group: click.Group, kind: RecordView) -> None:
         "limit",
         type=FIND_LIMIT,
         default=100,
-        show_default=True,
         help="How many records at most.",
     )
     @with_session

@@ -3,9 +3,10 @@
 For clients that cannot send an override. They are ours, not the interface's.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Final
 
 from sandbox_sim.records.transactions import Payment, Status
@@ -19,6 +20,8 @@ MAGIC_RULE: Final = "D35"
 MAGIC_STATUSES: Final = (Status.FAILED, Status.CANCELLED, Status.PENDING)
 
 _SHORTEST_NUMBER: Final = 10
+# With a 0 in front it would be a number with too few digits.
+_AMOUNT: Final = re.compile(r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +68,8 @@ def is_number(key: str) -> bool:
 
 def check_key(key: str) -> str:
     """The key, if it is a number or an amount above 0; else raises `ValueError`."""
-    try:
-        if is_number(key) or (Decimal(key).is_finite() and Decimal(key) > 0):
-            return key
-    except InvalidOperation:
-        pass
+    if is_number(key) or (_AMOUNT.fullmatch(key) and Decimal(key) > 0):
+        return key
     raise ValueError("must be a number such as 0244000003, or an amount such as 13.37")
 
 

@@ -444,7 +444,8 @@ def _problems(settings: Settings) -> Iterator[str]:
     if not settings.loopback and settings.token is None:
         yield (
             f"control_token: must be set because host {settings.shown_host} is not loopback, "
-            "so others could control the sandbox"
+            "so others could control the sandbox; "
+            "use --set control_token=SECRET or SANDBOX_SIM_CONTROL_TOKEN"
         )
     if settings.workers > 1 and not is_postgres(settings.store):
         needed = "processes need a store that they can share, postgresql://USER@HOST/DATABASE"

@@ -62,7 +62,7 @@ def _parsable_by(parse: Callable[[Any], object]) -> AfterValidator:
 
 def _base_path(value: str) -> str:
     path = "/" + value.strip("/") if value.strip("/") else ""
-    if any(char in path for char in "{}?#% "):
+    if "//" in path or any(char in path for char in "{}?#% "):
         raise ValueError("must be a path such as /gateway/v1")
     if f"{path}/".startswith("/_sandbox/"):
         raise ValueError("must not begin with /_sandbox, the path of the control API")

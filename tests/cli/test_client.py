@@ -65,6 +65,10 @@ class TestUnreachableGateway:
         ),
         (b"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\n{}", "answers HTTP 500"),
         (b'HTTP/1.1 500 Oh\r\nContent-Length: 13\r\n\r\n{"error": "x"}', "answers HTTP 500"),
+        (
+            b'HTTP/1.1 401 No\r\nContent-Length: 23\r\n\r\n{"response_code":"100"}',
+            "to a request to the control API: give the gateway's own address with --endpoint-url\n",
+        ),
         (b"SSH-2.0-OpenSSH_9.6\r\n", "cannot be reached (SSH-2.0-OpenSSH_9.6"),
         (b"", "cannot be reached (Remote end closed connection without response)"),
     ],
@@ -76,6 +80,15 @@ def test_an_answer_that_is_not_from_a_gateway_is_named(answer: bytes, says: str)
     assert (result.exit_code, result.stdout) == (1, "")
     assert url in result.stderr
     assert says in result.stderr
+
+
+def test_an_https_address_of_plain_http_is_corrected() -> None:
+    with answering(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") as (url, _):
+        secure = url.replace("http", "https")
+        result = in_process("--endpoint-url", secure, "requests", "list")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"{secure} serves plain HTTP only: use --endpoint-url {url}\n"
 
 
 def test_trigger_names_an_answer_without_a_response_code() -> None:

@@ -7,6 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from sandbox_sim import cli
 
 PROJECT = Path(str(files("sandbox_sim"))).parent / "pyproject.toml"
 
@@ -35,3 +38,20 @@ def test_ctrl_c_during_the_imports_exits_with_130_and_prints_nothing(
     )
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
+def test_ctrl_c_while_a_class_is_made_exits_with_130_and_prints_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python 3.11 raises `RuntimeError` for what `__set_name__` raises."""
+
+    class Interrupted:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "import_without_gc", lambda _: type("Made", (), {"a": Interrupted()}))
+
+    for words in (["serve"], ["--help"]):
+        ended = CliRunner().invoke(cli.main, words)
+
+        assert (ended.exit_code, ended.output) == (130, "")

@@ -95,7 +95,7 @@ REFUSED: list[tuple[str, str, tuple[str, ...]]] = [
         ),
     ),
     ("public_url", "must have at most 2,048 characters", ("https://a.example/" + "x" * 2048,)),
-    ("base_path", "must be a path such as /gateway/v1", ("/a%20b", "/{x}", "/a?b")),
+    ("base_path", "must be a path such as /gateway/v1", ("/a%20b", "/{x}", "/a?b", "http://a/b")),
     (
         "base_path",
         "must not begin with /_sandbox, the path of the control API",
@@ -243,7 +243,8 @@ def test_conflicting_settings_are_listed_together() -> None:
     assert config_error(host="0.0.0.0", workers="2", store="memory:").splitlines() == [
         (
             "control_token (from default): must be set because host 0.0.0.0 is not loopback, "
-            "so others could control the sandbox"
+            "so others could control the sandbox; "
+            "use --set control_token=SECRET or SANDBOX_SIM_CONTROL_TOKEN"
         ),
         (
             "workers (from flag): 2 processes need a store that they can share, "

@@ -72,11 +72,15 @@ def load_or_exit(
         raise SystemExit(exit_code) from None
 
 
-def settings_options(*setting_names: str, exit_code: int = 1) -> Callable[[Command], Command]:
+def settings_options(
+    *setting_names: str, exit_code: int = 1, **changed_defaults: str
+) -> Callable[[Command], Command]:
     """Add `--config`, `--set` and an option for each of these settings.
 
     The command gets the settings as `loaded`. If they are invalid, it exits with `exit_code`.
+    changed_defaults: those of the command, for the help.
     """
+    shown_defaults = {**defaults(), **changed_defaults}
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
@@ -88,18 +92,20 @@ def settings_options(*setting_names: str, exit_code: int = 1) -> Callable[[Comma
             loaded = load_or_exit(config_file, {**settings, **flags}, exit_code)
             return command(*args, loaded=loaded, **given)
 
-        return with_options(run, [*map(_setting_option, setting_names), config_option, set_option])
+        options = [_setting_option(name, shown_defaults[name]) for name in setting_names]
+        return with_options(run, [*options, config_option, set_option])
 
     return decorate
 
 
-def _setting_option(name: str) -> Callable[[Command], Command]:
+def _setting_option(name: str, default: object) -> Callable[[Command], Command]:
     field = Settings.model_fields[name]
     kind: dict[str, Any] = {"is_flag": True, "flag_value": "true", "default": None}
     if get_origin(field.annotation) is Literal:
         kind = {"metavar": f"[{'|'.join(get_args(field.annotation))}]"}
     elif field.annotation is not bool:
         kind = {}
+    kind["show_default"] = str(default) if default else False
     return click.option(f"--{name.replace('_', '-')}", help=field.description, **kind)
 
 

@@ -62,12 +62,11 @@ _OTHER_NETWORK: Final = "203.0.113.1"
 
 
 @click.command()
-@settings_options("port", "store")
+@settings_options("port", "store", store=str(DEMO_SETTINGS["store"]))
 @click.option(
     "--shop-port",
     type=Integer(0, 65535),
     default=SHOP_PORT,
-    show_default=True,
     help="Port of the shop; 0 picks a free one.",
 )
 @click.option(

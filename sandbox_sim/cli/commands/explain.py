@@ -9,6 +9,8 @@ from typing import Any, Final
 import click
 
 from sandbox_sim.explanations import CodeMeaning, Marker, Rule, code_meanings, markers, rules
+from sandbox_sim.records.messages import SmsStatus
+from sandbox_sim.records.transactions import STATUS_WORDS, Status
 from sandbox_sim.settings.schema import defaults
 from sandbox_sim.values.response_codes import CATALOGUE
 
@@ -24,7 +26,7 @@ _PAGES: Final = "docs"
 @click.argument("name", metavar="CODE|RULE|DECISION")
 @click.pass_obj
 def explain(obj: Mapping[str, Any], /, name: str) -> None:
-    """Explain a response code, a rule or a decision.
+    """Explain a response code, a rule, a decision or a status.
 
     Give a response code such as 019, or the value of the header X-Sandbox-Rule. The output also
     says how to provoke it and which settings change it. No gateway has to run.
@@ -51,9 +53,12 @@ def openapi() -> None:
 
 def _document(name: str) -> dict[str, Any]:
     """The explanation of a name. Raises `click.BadParameter` if the name is unknown."""
+    by_id = {rule.id: rule for rule in rules()}
     known: dict[str, Rule | CodeMeaning | Marker] = {
+        **dict.fromkeys((*Status, *STATUS_WORDS), by_id["states.transactions"]),
+        **{each.name.lower(): by_id["states.sms"] for each in SmsStatus},
         **{each.code.lower(): each for each in code_meanings()},
-        **{each.id.lower(): each for each in rules()},
+        **{name.lower(): rule for name, rule in by_id.items()},
         **{each.id.lower(): each for each in markers()},
     }
     key = name.strip().lower()

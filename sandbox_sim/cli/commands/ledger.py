@@ -32,10 +32,10 @@ def ledger() -> None:
     """Balances, postings and SMS units; the books of mode P."""
 
 
-_by = click.option("--by", default=getpass.getuser, help="Your name; by default your user name.")
-_reference = click.option(
-    "--reference", default="", help="Your own reference, such as a ticket number."
+_by = click.option(
+    "--by", default=getpass.getuser, show_default="your user name", help="Who makes the entry."
 )
+_reference = click.option("--reference", help="Your own reference, such as a ticket number.")
 
 
 def _signature_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -199,8 +199,8 @@ def _parse_ids(ids: tuple[str, ...]) -> tuple[int | None, str]:
 @click.argument("amount")
 @click.option("--debit", required=True, help=f"The account that the amount leaves: {_ENDS}.")
 @click.option("--credit", required=True, help=f"The account that receives it: {_ENDS}.")
-@click.option("--network", default="", help="The network of the account clearing.")
-@click.option("--transaction", default="", help="The payment of the amount in suspense.")
+@click.option("--network", help="The network of the account clearing.")
+@click.option("--transaction", help="The payment of the amount in suspense.")
 @click.option("--currency", default="GHS", help="The currency of a collection or payout wallet.")
 @_signature_options
 @with_session

@@ -62,7 +62,7 @@ def prove(
     type=click.Choice([each.value for each in NotificationState]),
     help="Only notifications in this state; failed and refused ones need your attention.",
 )
-@click.option("--limit", type=Integer(1), default=20, show_default=True, help="How many.")
+@click.option("--limit", type=Integer(1), default=20, help="How many.")
 @with_session
 def notifications(session: Session, network: str | None, state: str | None, limit: int) -> None:
     """List the stored notifications of networks, newest first."""

@@ -62,7 +62,7 @@ def _parse_amount(_context: click.Context, _param: click.Parameter, text: str | 
 @click.option(
     "--amount", callback=_parse_amount, help="The amount to refund; by default all that is left."
 )
-@click.option("--by", default=getpass.getuser, help="Who refunds; by default your user name.")
+@click.option("--by", default=getpass.getuser, show_default="your user name", help="Who refunds.")
 @click.option("--reason", required=True, help="Why; it is saved with your name.")
 @click.option("--id", "transaction_id", help="The id of the refund; a repeated one is refused.")
 @_mode
@@ -174,7 +174,10 @@ def _check_ids_and_status(
 @click.argument("status", callback=_parse_status)
 @click.option("--reason", help="Mode P: why; it is saved with your name.")
 @click.option(
-    "--by", default=getpass.getuser, help="Mode P: who decides; by default your user name."
+    "--by",
+    default=getpass.getuser,
+    show_default="your user name",
+    help="Mode P: who decides.",
 )
 @click.option("--force", is_flag=True, help="Mode P: decide even if the network says otherwise.")
 @click.option("--amount", help="Mode P: the amount that the network confirmed, if it differs.")

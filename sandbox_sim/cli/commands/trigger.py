@@ -86,7 +86,7 @@ class _Outcome(NamedTuple):
     default="S",
     help="The service mode of the credentials; in P the payment page asks for the card.",
 )
-@click.option("--service-id", type=Integer(1), default=55, show_default=True)
+@click.option("--service-id", type=Integer(1), default=55, help="The service of the request.")
 @credential_options
 @click.option("--wait/--no-wait", default=True, help="Wait for the outcome; the default.")
 @timeout_option("The longest time to wait.")

@@ -88,7 +88,9 @@ class _Other(NamedTuple):
     callback=check_address,
     help="The address of a tunnel to --port of this machine, for callbacks from other machines.",
 )
-@click.option("--port", type=Integer(0, 65535), default=0, help="Port that receives callbacks.")
+@click.option(
+    "--port", type=Integer(0, 65535), default=0, help="Port for callbacks; 0 is a free one."
+)
 @timeout_option("The longest time to wait for callbacks, and for final statuses.")
 @settings_options(exit_code=2)
 @click.pass_obj

@@ -25,7 +25,7 @@ from sandbox_sim.adapters import process
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.cli import INTERRUPTED
 from sandbox_sim.ports import NetworkConfigError, StoreError, StoreInUse
-from sandbox_sim.settings.schema import Settings, state_folder
+from sandbox_sim.settings.schema import DEFAULT_PORT, Settings, state_folder
 from sandbox_sim.values.hosts import client_host
 from sandbox_sim.values.timestamps import iso
 
@@ -88,6 +88,9 @@ log = logging.getLogger("sandbox_sim.serve")
 
 
 _MAX_PORT = 65_535
+_HOST_ADVICE: Final = (
+    "host must be a name or an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all"
+)
 
 _IPV4_LOOPBACK: Final = ("127.0.0.1", "localhost")
 
@@ -168,6 +171,10 @@ def run_server(settings: Settings, server: Coroutine[Any, Any, int]) -> int:
 def why_not_listening(settings: Settings, error: OSError) -> str:
     """The message about a port that cannot be bound: why, which server has it, what to do."""
     problem = f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}"
+    if error.errno == errno.EACCES:
+        return f"{problem}\n  choose a port above 1023: --port {DEFAULT_PORT}"
+    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
+        return f"{problem}\n  {_HOST_ADVICE}"
     if error.errno != errno.EADDRINUSE:
         return problem
     advice = f"choose another port: --port {settings.port % _MAX_PORT + 1}"

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import click
 import pytest
 
+from sandbox_sim.cli import main
 from tests.cli.asking import control, on, printed
-from tests.cli.every_command import COMMANDS
+from tests.cli.every_command import COMMANDS, commands
 from tests.cli.processes import in_process, running
 from tests.conftest import Sandbox
 
@@ -48,11 +50,9 @@ FULL_DISK = Path("/dev/full")
 
 
 @pytest.mark.skipif(not FULL_DISK.exists(), reason="this system has no /dev/full")
-def test_output_that_a_full_disk_refuses_is_an_error() -> None:
-    with (
-        FULL_DISK.open("wb") as full,
-        running("explain", "019", stdout=full.fileno()) as command,
-    ):
+@pytest.mark.parametrize("words", [("explain", "019"), ("--help",)])
+def test_output_that_a_full_disk_refuses_is_an_error(words: tuple[str, ...]) -> None:
+    with FULL_DISK.open("wb") as full, running(*words, stdout=full.fileno()) as command:
         code = command.wait(60)
         assert command.stderr is not None
         err = command.stderr.read()
@@ -67,6 +67,33 @@ def test_a_command_that_asks_no_gateway_has_no_options_for_one(command: str) -> 
     assert "--json" in shown
     assert "--endpoint-url" not in shown
     assert "--token" not in shown
+
+
+def test_the_help_describes_every_option_and_shows_its_default() -> None:
+    for name, command in commands(main):
+        shown = " ".join(in_process(*name.split(), "--help").output.split())
+        for option in command.params:
+            if not isinstance(option, click.Option):
+                continue
+            assert option.help, (name, option.opts)
+            if isinstance(option.default, str | int) and not isinstance(option.default, bool):
+                assert f"default: {option.default}" in shown, (name, option.opts)
+
+
+@pytest.mark.parametrize(
+    ("words", "default"),
+    [
+        *(("serve", each) for each in ("127.0.0.1", "8233", "sqlite:", "1", "info", "text")),
+        ("demo", "memory:"),
+        ("ledger reverse", "your user name"),
+    ],
+)
+def test_the_help_shows_defaults_of_settings_and_those_that_are_computed(
+    words: str, default: str
+) -> None:
+    shown = " ".join(in_process(*words.split(), "--help").output.split())
+
+    assert f"[default: ({default})]" in shown
 
 
 def test_the_help_of_doctor_keeps_its_table() -> None:

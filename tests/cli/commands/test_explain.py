@@ -85,6 +85,15 @@ def test_a_rule_shows_its_kind_and_the_texts_of_the_rules_that_it_names() -> Non
     )
 
 
+@pytest.mark.parametrize("typed", ["001", "2", "cancelled"])
+def test_the_status_of_a_payment_is_explained_by_the_rule_of_its_transitions(typed: str) -> None:
+    assert explained(typed).stdout.startswith("states.transactions, a rule of the interface")
+
+
+def test_the_status_of_an_sms_is_explained_by_the_rule_of_its_transitions() -> None:
+    assert explained("REFUNDED").stdout.startswith("states.sms, a rule of the interface")
+
+
 @pytest.mark.parametrize(("typed", "hint"), [("D99", "did you mean"), ("", "give a code such as")])
 def test_an_unknown_name_is_wrong_usage(typed: str, hint: str) -> None:
     result = explained(typed)

@@ -64,7 +64,7 @@ ROWS = [
     ("faults add --latency-lognormal 90", "90,0.4"),
     ("faults add --timeout --once --times 2", "--once"),
     ("faults clear F1 --service-id 55", "--service-id"),
-    ("config set approval", "approval does not have the form name=value"),
+    ("config set approval", "approval does not have the form name=value\n"),
     ("reconcile mtn /dev/null --since monday", "'monday' is not a day such as 2026-01-31 or a"),
     ("trigger refund", "'refund' is not one of 'collect'"),
     ("trigger", "bulk-sms"),
@@ -98,6 +98,7 @@ ROWS = [
     ("serve --config ''", "Invalid value for '--config': must be a file"),
     ("serve extra", "unexpected extra argument"),
     ("no-such-command", "No such command"),
+    ("serv", "No such command 'serv'. Did you mean 'serve'?"),
 ]
 
 

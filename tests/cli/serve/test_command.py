@@ -1,5 +1,6 @@
 """`sandbox-sim serve` and `readyz` as processes: what they print, and how they end."""
 
+import errno
 import json
 import os
 import re
@@ -13,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from sandbox_sim.cli.serve.listening import why_not_listening
 from sandbox_sim.settings.loading import load
+from sandbox_sim.settings.schema import Settings
 from tests.cli.fake_servers import answering
 from tests.cli.processes import (
     answers,
@@ -229,6 +232,11 @@ class TestClosedOutput:
 SHUT = (sys.executable, "-c", "import os, sys; os.close(1); os.execv(sys.argv[1], sys.argv[1:])")
 
 
+HOST_ADVICE = (
+    "host must be a name or an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all"
+)
+
+
 @pytest.mark.usefixtures("logging_as_before")
 class TestRefusedStart:
     @pytest.mark.parametrize(
@@ -251,6 +259,30 @@ class TestRefusedStart:
 
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr.startswith(words)
+
+    @pytest.mark.parametrize(
+        ("error", "advice"),
+        [
+            (PermissionError(errno.EACCES, "denied"), "choose a port above 1023: --port 8233"),
+            (OSError(errno.EADDRNOTAVAIL, "no such address"), HOST_ADVICE),
+            (socket.gaierror(socket.EAI_NONAME, "unknown name"), HOST_ADVICE),
+        ],
+    )
+    def test_a_port_or_host_that_cannot_be_used_has_advice(
+        self, error: OSError, advice: str
+    ) -> None:
+        message = why_not_listening(Settings(host="127.0.0.1", port=80), error)
+
+        assert message == f"cannot listen on 127.0.0.1:80: {error.strerror}\n  {advice}"
+
+    def test_a_host_that_is_not_of_this_machine_has_advice(self) -> None:
+        result = in_process(
+            *("serve", "--host", "203.0.113.1", "--port", "0", "--store", "memory:"),
+            *("--set", "control_token=t"),
+        )
+
+        assert result.exit_code == 1
+        assert result.stderr.endswith(f"\n  {HOST_ADVICE}\n")
 
     def test_a_store_without_its_package_names_the_command_that_installs_it(
         self, monkeypatch: pytest.MonkeyPatch
