@@ -573,6 +573,42 @@ async def test_the_control_token_is_entered_once(browser: Browser) -> None:
         await page.get_by_role("button", name="+1 min").click()
         await expect(page.get_by_text("The clock moved")).to_be_visible()
 
+        await page.context.clear_cookies()
+        await page.get_by_role("button", name="+1 min").click()
+        await expect(page.get_by_text("You are logged out")).to_be_visible()
+        watched.problems.clear()  # the request was refused
+
+
+@pytest.mark.parametrize("path", ["", "handset/0244000001"])
+async def test_a_page_whose_session_has_ended_goes_to_the_login(
+    browser: Browser, path: str
+) -> None:
+    settings: dict[str, Any] = {"control_token": "s3cret"}
+    async with open_stage(browser, **settings) as stage, stage.page() as watched:
+        page, feeds = watched.page, 0
+
+        async def end_session(route: Route) -> None:
+            nonlocal feeds
+            feeds += 1
+            if feeds == 1:  # the page refreshes itself before the browser connects again
+                await route.fulfill(content_type="text/event-stream", body="retry: 1000\n\n")
+            else:
+                await page.context.clear_cookies()
+                await route.continue_()
+
+        await page.goto(dashboard(stage, path))
+        await page.get_by_label("Control token").fill("s3cret")
+        await page.route(feed := re.compile("/(changes|events)$"), end_session)
+        await page.get_by_role("button", name="Log in").click()
+
+        await page.wait_for_url(dashboard(stage, path))
+        await page.wait_for_url("**/login?next=*")
+        await page.unroute(feed)
+        await page.get_by_label("Control token").fill("s3cret")
+        await page.get_by_role("button", name="Log in").click()
+        await page.wait_for_url(dashboard(stage, path))
+        watched.problems.clear()  # the feed was refused
+
 
 @pytest.mark.decision("D39", "D44")
 async def test_a_stuck_payment_is_settled_and_the_books_are_corrected(browser: Browser) -> None:
