@@ -267,6 +267,41 @@ class TestDashboard:
         await expect(row).to_contain_text("The transaction ends as 003 cancelled")
         await expect(row).to_contain_text("0 of 1")
 
+    async def test_the_preview_of_a_rule_finds_numbers_as_the_rule_does(
+        self, stage: Stage, page: Page
+    ) -> None:
+        await stage.sandbox.airtime(service_id=64, transaction_id="P0")
+        await stage.sandbox.bill(service_id=64, transaction_id="P1")
+        await stage.sandbox.bulk("0244000001", "0200000001", service_id=64)
+        await page.goto(dashboard(stage, "?view=faults"))
+        await page.get_by_text("More: which requests").click()
+        await page.locator("#match-service").fill("64")
+        words = page.get_by_text("Of the requests so far")
+        for number, found in (
+            ("233244000001", "2 match."), ("0200000001", "1 matches."),
+            ("200000000001", "1 matches."), ("0200000002", "0 match."),
+        ):  # fmt: skip
+            await page.locator("#match-number").fill(number)
+            await expect(words).to_have_text(f"Of the requests so far, {found}")
+
+    async def test_a_late_preview_does_not_replace_a_newer_one(
+        self, stage: Stage, page: Page
+    ) -> None:
+        late = LateAnswer()
+        await stage.sandbox.airtime(service_id=65, transaction_id="P0")
+        await page.goto(dashboard(stage, "?view=overrides"))
+        await page.get_by_text("More: which requests").click()
+        await page.route("**/requests/find", late)
+        await page.locator("#match-service").fill("65")
+        await late.is_held.wait()
+        await page.locator("#match-service").fill("66")
+        words = page.locator("[data-preview]")
+        await expect(words).to_have_text("Of the requests so far, 0 match.")
+
+        await late.comes(page)
+
+        await expect(words).to_have_text("Of the requests so far, 0 match.")
+
     @pytest.mark.decision("D16")
     async def test_each_preset_applies_to_the_next_payment(self, stage: Stage, page: Page) -> None:
         inbox = stage.sandbox.inbox_url("presets")
