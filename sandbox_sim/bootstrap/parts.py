@@ -159,9 +159,7 @@ class Gateway:
         self.records = RecordSearch(store, self.journal, self.waiters, clock)
         self.record_ids = RecordIds(self.records)
         self.callback_retries = CallbackRetries(store, clock, self.records, self.record_ids)
-        self.manual_actions = ManualActions(
-            store, clock, self.journal, self.settlement, self.deliveries
-        )
+        self.manual_actions = ManualActions(store, clock, self.journal, self.settlement, self.jobs)
 
     @cached_property
     def app(self) -> web.Application:

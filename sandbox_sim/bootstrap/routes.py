@@ -185,7 +185,7 @@ class ControlParts:
         return StateRoutes(
             parts.manual_actions,
             self._seeding(),
-            Snapshots(parts.store, parts.clock, parts.journal, parts.deliveries),
+            Snapshots(parts.store, parts.clock, parts.journal, parts.jobs),
             parts.public_address,
             production=parts.production is not None,
             file=parts.store if isinstance(parts.store, FileStore) else None,

@@ -44,7 +44,13 @@ class Journal:
             await self.save()
 
     async def save(self) -> None:
-        """Save all noted entries. Those that the store cannot take are dropped, and logged."""
+        """Save all noted entries. Those that the store cannot take are dropped, and logged.
+
+        It goes on when the caller is cancelled, as a wait whose client disconnects.
+        """
+        await asyncio.shield(self._save_all())
+
+    async def _save_all(self) -> None:
         async with self._save_lock:
             self._wake.clear()
             entries, self._unsaved = self._unsaved[-KEPT_REQUESTS:], []

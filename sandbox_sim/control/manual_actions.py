@@ -10,9 +10,9 @@ from functools import partial
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from sandbox_sim.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.control.journal import Journal
 from sandbox_sim.control.record_search import CALLBACKS, RecordIds, RecordSearch
+from sandbox_sim.control.scheduler import Scheduler
 from sandbox_sim.overrides.behaviour import undo_changes
 from sandbox_sim.payments.settlement import Settlement
 from sandbox_sim.ports import Clock, Store, Topic, Unit
@@ -37,7 +37,7 @@ class ManualActions:
     clock: Clock
     journal: Journal
     settlement: Settlement
-    deliveries: CallbackDispatcher
+    jobs: Scheduler
 
     async def settle(
         self, service_id: int, network_transaction_id: str, status: Status
@@ -68,8 +68,7 @@ class ManualActions:
             if service_id is None:
                 await undo_changes(unit)
 
-        async with self.deliveries.abandoned(service_id):
-            await self.store.run(work)
+        await self.jobs.replace_records(service_id, work)
 
     async def resend(self, callback_id: str, url: str | None) -> CallbackRecord | None:
         """Send a callback again now, whether it was acknowledged before or not.
@@ -174,7 +173,7 @@ class Snapshots:
     store: Store
     clock: Clock
     journal: Journal
-    deliveries: CallbackDispatcher
+    jobs: Scheduler
 
     async def save(self, name: str, service_id: int | None) -> Snapshot:
         """Save the state of a service, or of all (None); replace a snapshot of the same name."""
@@ -199,8 +198,7 @@ class Snapshots:
                 await unit.announce(topic)
             return restored
 
-        async with self.deliveries.abandoned(snapshot.service_id):
-            return await self.store.run(work)
+        return await self.jobs.replace_records(snapshot.service_id, work)
 
     async def delete(self, name: str) -> bool:
         """Delete a snapshot; returns whether it existed."""

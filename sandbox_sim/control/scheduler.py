@@ -6,7 +6,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from sandbox_sim.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.ports import STORE_PAUSE_S, Clock, DataRefused, Store, StoreError, Topic, Unit
@@ -35,6 +35,8 @@ _BEFORE_ALL_JOBS: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 log = logging.getLogger("sandbox_sim.jobs")
 
+
+T = TypeVar("T")
 
 AfterCommit = Callable[[], None]
 
@@ -127,6 +129,16 @@ class Scheduler:
             if self._ran is not None:
                 self._ran.extend(jobs)
             return jobs
+
+    async def replace_records(
+        self, service_id: int | None, work: Callable[[Unit], Awaitable[T]]
+    ) -> T:
+        """Run a unit that deletes or replaces the records of a service, or of all (None).
+
+        Attempts at their callbacks are cancelled and not recorded, and none begins meanwhile.
+        """
+        async with self._lock, self.deliveries.abandoned(service_id):
+            return await self.store.run(work)
 
     async def run_until_idle(self) -> None:
         """Run all jobs that are due, also those they add, and wait for attempts at callbacks.

@@ -148,5 +148,5 @@ def is_postgres(store: str) -> bool:
 
 
 def mask_url(store: str) -> str:
-    """The setting `store` with its password mask_url."""
+    """The setting `store` with its password masked."""
     return _PASSWORD.sub(lambda found: f"{found[1]}:***@" if found[1] else "***", store)

@@ -38,10 +38,28 @@ async def test_other_tasks_run_between_the_units_of_work_of_the_journal(works: W
         journal.note(entry(str(number)))
 
     saving = asyncio.create_task(journal.save())
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # `save` begins
+    await asyncio.sleep(0)  # the first unit runs
     kept = await works.store.run(lambda unit: unit.list_entries(Listing(limit=1000)))
     assert len(kept) == ENTRIES_PER_UNIT
 
     await saving
     kept = await works.store.run(lambda unit: unit.list_entries(Listing(limit=1000)))
     assert len(kept) == 2 * ENTRIES_PER_UNIT
+
+
+async def test_no_entry_is_lost_when_the_search_that_saves_the_journal_is_cancelled(
+    works: Works,
+) -> None:
+    journal = Journal(works.store, works.clock)
+    for number in range(3 * ENTRIES_PER_UNIT):
+        journal.note(entry(str(number)))
+
+    saving = asyncio.create_task(journal.save())
+    await asyncio.sleep(0)  # the search ends while units of work remain
+    saving.cancel()
+    await asyncio.gather(saving, return_exceptions=True)
+    await journal.save()
+
+    kept = await works.store.run(lambda unit: unit.list_entries(Listing(limit=1000)))
+    assert len(kept) == 3 * ENTRIES_PER_UNIT

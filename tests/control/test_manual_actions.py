@@ -39,7 +39,7 @@ async def test_the_new_time_of_the_next_attempt_is_saved(works: Works) -> None:
 async def test_a_snapshot_has_the_requests_noted_before_it(works: Works) -> None:
     """The journal is saved in the background, a moment after the requests are answered."""
     journal = Journal(works.store, works.clock)
-    snapshots = Snapshots(works.store, works.clock, journal, works.deliveries)
+    snapshots = Snapshots(works.store, works.clock, journal, works.jobs)
     journal.note(entry("R1"))
 
     saved = await snapshots.save("before", SERVICE)
@@ -55,10 +55,10 @@ async def test_a_restore_or_reset_cancels_running_deliveries_of_its_service(work
     """Their callbacks are deleted, and a receiver may hang for a long time."""
     url = "http://slow.test/"
     journal = Journal(works.store, works.clock)
-    snapshots = Snapshots(works.store, works.clock, journal, works.deliveries)
+    snapshots = Snapshots(works.store, works.clock, journal, works.jobs)
     await snapshots.save("before", SERVICE)
     settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
-    actions = ManualActions(works.store, works.clock, journal, settlement, works.deliveries)
+    actions = ManualActions(works.store, works.clock, journal, settlement, works.jobs)
     works.sender.hang(url)
     await works.notify(callback("ours", url=url), callback("other", url=url, service_id=56))
     await works.start()
@@ -79,10 +79,10 @@ async def test_the_deliveries_go_on_where_a_reset_or_restore_cannot_be_saved(
     works: Works, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
     journal = Journal(works.store, works.clock)
-    snapshots = Snapshots(works.store, works.clock, journal, works.deliveries)
+    snapshots = Snapshots(works.store, works.clock, journal, works.jobs)
     await snapshots.save("before", SERVICE)
     settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
-    actions = ManualActions(works.store, works.clock, journal, settlement, works.deliveries)
+    actions = ManualActions(works.store, works.clock, journal, settlement, works.jobs)
     works.sender.hang("http://slow.test/callback")
     await works.notify(*to("slow.test", MAX_CONCURRENT_PER_RECEIVER + 2))
     await works.start()
@@ -99,3 +99,29 @@ async def test_the_deliveries_go_on_where_a_reset_or_restore_cannot_be_saved(
     await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
     assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
+
+
+@pytest.mark.parametrize("by", ["reset", "restore"])
+async def test_no_delivery_of_a_service_begins_while_its_records_are_replaced(
+    works: Works, by: str
+) -> None:
+    slow, quick = "http://slow.test/", "http://quick.test/"
+    journal = Journal(works.store, works.clock)
+    snapshots = Snapshots(works.store, works.clock, journal, works.jobs)
+    await snapshots.save("before", SERVICE)
+    settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
+    actions = ManualActions(works.store, works.clock, journal, settlement, works.jobs)
+    works.sender.hang(slow)
+    await works.notify(callback("running", url=slow))
+    await works.start()
+    await works.notify(callback("due", url=quick))
+
+    replacing = actions.reset(SERVICE) if by == "reset" else snapshots.restore("before")
+    task = asyncio.create_task(replacing)
+    while works.sender.at_work[slow]:  # noqa: ASYNC110 -- until the attempt is cancelled
+        await asyncio.sleep(0)
+    await works.jobs.run_due(works.clock.now())
+    await task
+    await works.start()
+
+    assert works.sender.urls == [slow]

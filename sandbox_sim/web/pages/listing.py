@@ -188,10 +188,14 @@ WAITING: Final = "waiting"
 OPEN_LIMIT: Final = timedelta(minutes=10)
 
 
+def transaction_path(record: Record) -> str:
+    """The path of a transaction by the id that no newer one has too."""
+    return f"transactions/{record['service_id']}/{quote(record['network_transaction_id'], safe='')}"
+
+
 def ask_button(record: Record, *, primary: bool = False) -> Button:
     """The button that asks the network of a transaction of mode P now."""
-    ids = record["service_id"], quote(record["network_transaction_id"], safe="")
-    return Button("Ask the network now", "transactions/{}/{}/ask".format(*ids), primary=primary)
+    return Button("Ask the network now", f"{transaction_path(record)}/ask", primary=primary)
 
 
 def _pending_row(record: Record) -> tuple[Row, SearchFields]:

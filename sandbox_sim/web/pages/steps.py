@@ -7,7 +7,7 @@ from urllib.parse import quote
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.transactions import status_words
 from sandbox_sim.web.pages.formats import as_json, counted, sentence, tone
-from sandbox_sim.web.pages.listing import Badge, Button, Record, ask_button
+from sandbox_sim.web.pages.listing import Badge, Button, Record, ask_button, transaction_path
 
 
 class TimelineSettings(NamedTuple):
@@ -173,10 +173,7 @@ def live_steps(payment: Record, details: Mapping[str, Any] | None) -> list[Step]
     steps = [_network_attempt_step(each) for each in attempts]
     status = payment["status"]
     badge = Badge(status, status_words(status))
-    network_id = quote(payment["network_transaction_id"], safe="")
-    actions: dict[str, Any] = {
-        "target": f"transactions/{payment['service_id']}/{network_id}/settle"
-    }
+    actions: dict[str, Any] = {"target": f"{transaction_path(payment)}/settle"}
     if attempts:
         actions |= {"forms": ("settle_live",), "buttons": (ask_button(payment, primary=True),)}
     if status == "002":

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
-from urllib.parse import quote
 
 from sandbox_sim.control.record_search import begun
 from sandbox_sim.payments.approval import is_approval
@@ -22,7 +21,13 @@ from sandbox_sim.web.pages.formats import (
     spaced,
     tone,
 )
-from sandbox_sim.web.pages.listing import Badge, Record, answer_badge, is_answer_lost
+from sandbox_sim.web.pages.listing import (
+    Badge,
+    Record,
+    answer_badge,
+    is_answer_lost,
+    transaction_path,
+)
 from sandbox_sim.web.pages.request_copies import as_curl, as_pytest
 from sandbox_sim.web.pages.rule_words import override_sentence
 from sandbox_sim.web.pages.steps import Link, Step, Timeline, TimelineSettings, callback_steps
@@ -197,9 +202,7 @@ def _settled_step(
 def _not_settled_step(payment: Record, behaviour: Behaviour) -> Step:
     override = payment["override"]
     badge = Badge("002", status_words("002"))
-    target = (
-        f"transactions/{payment['service_id']}/{quote(payment['transaction_id'], safe='')}/settle"
-    )
+    target = f"{transaction_path(payment)}/settle"
     if override is not None and is_approval(override["id"]):
         words = f"Open handset {spaced(payment['party'])}"
         phone = Link(words, f"handset/{payment['party']}")

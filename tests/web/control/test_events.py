@@ -24,6 +24,7 @@ MOST_WAITING = 1000
 async def pay(sandbox: Sandbox, **fields: object) -> None:
     """Make a collection and deliver its callback: `UNTIL_PAID` events."""
     await sandbox.collect(**fields)
+    await sandbox.gateway.journal.save()  # it is saved in the background, at any time
     await sandbox.gateway.jobs.run_until_idle()
     await sandbox.advance(seconds=1)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientResponse, ClientSession, CookieJar
+from yarl import URL
 
 from sandbox_sim.settings.schema import certify_report
 from tests.conftest import Sandbox, StartSandbox
@@ -112,6 +113,19 @@ class TestInbox:
         assert "no. 0<" in oldest
         assert "Nothing older" in deleted
         assert '<a class="button" href="?">Show the newest</a>' in deleted
+
+    async def test_the_button_empties_an_inbox_with_a_slash_in_its_name(
+        self, sandbox: Sandbox, browser: ClientSession
+    ) -> None:
+        inbox = URL(f"{sandbox.url}/_sandbox/inbox/a%2Fb", encoded=True)
+        async with sandbox.session.post(inbox, data="{}"):
+            pass
+
+        async with browser.get(inbox) as answer:
+            path = (await answer.text()).partition('data-empties="')[2].partition('"')[0]
+        emptied = URL(f"{sandbox.url}/_sandbox/{path}", encoded=True)
+        async with sandbox.session.delete(emptied) as answer:
+            assert await answer.json() == {"deleted": 1}
 
 
 class TestLogin:

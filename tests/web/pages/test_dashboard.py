@@ -202,6 +202,21 @@ class TestTimeline:
 
             assert settled.endswith(why)
 
+    async def test_settle_now_settles_the_payment_that_is_shown(self, sandbox: Sandbox) -> None:
+        pending = {"match": {}, "outcome": {"status": "002"}}
+        await post(sandbox, "overrides", **pending)
+        await sandbox.collect()
+        await sandbox.advance(days=1, seconds=1)  # the same transaction_id is accepted again
+        await sandbox.collect()
+        found = await post(sandbox, "transactions/find", match={"transaction_id": "T1"})
+        _newer, older = found.body["transactions"]
+
+        html = await page(sandbox, f"?open=t:55:{older['network_transaction_id']}")
+        (target,) = re.findall(r'data-post-form="(transactions/[^"]*)"', html)
+        settled = await post(sandbox, target, status="001")
+
+        assert settled.body["network_transaction_id"] == older["network_transaction_id"]
+
     @pytest.mark.parametrize("processed", [True, False])
     async def test_a_lost_answer_is_shown_as_not_answered(
         self, sandbox: Sandbox, *, processed: bool

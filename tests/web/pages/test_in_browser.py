@@ -267,6 +267,41 @@ class TestDashboard:
         await expect(row).to_contain_text("The transaction ends as 003 cancelled")
         await expect(row).to_contain_text("0 of 1")
 
+    async def test_the_preview_of_a_rule_finds_numbers_as_the_rule_does(
+        self, stage: Stage, page: Page
+    ) -> None:
+        await stage.sandbox.airtime(service_id=64, transaction_id="P0")
+        await stage.sandbox.bill(service_id=64, transaction_id="P1")
+        await stage.sandbox.bulk("0244000001", "0200000001", service_id=64)
+        await page.goto(dashboard(stage, "?view=faults"))
+        await page.get_by_text("More: which requests").click()
+        await page.locator("#match-service").fill("64")
+        words = page.get_by_text("Of the requests so far")
+        for number, found in (
+            ("233244000001", "2 match."), ("0200000001", "1 matches."),
+            ("200000000001", "1 matches."), ("0200000002", "0 match."),
+        ):  # fmt: skip
+            await page.locator("#match-number").fill(number)
+            await expect(words).to_have_text(f"Of the requests so far, {found}")
+
+    async def test_a_late_preview_does_not_replace_a_newer_one(
+        self, stage: Stage, page: Page
+    ) -> None:
+        late = LateAnswer()
+        await stage.sandbox.airtime(service_id=65, transaction_id="P0")
+        await page.goto(dashboard(stage, "?view=overrides"))
+        await page.get_by_text("More: which requests").click()
+        await page.route("**/requests/find", late)
+        await page.locator("#match-service").fill("65")
+        await late.is_held.wait()
+        await page.locator("#match-service").fill("66")
+        words = page.locator("[data-preview]")
+        await expect(words).to_have_text("Of the requests so far, 0 match.")
+
+        await late.comes(page)
+
+        await expect(words).to_have_text("Of the requests so far, 0 match.")
+
     @pytest.mark.decision("D16")
     async def test_each_preset_applies_to_the_next_payment(self, stage: Stage, page: Page) -> None:
         inbox = stage.sandbox.inbox_url("presets")
@@ -572,6 +607,42 @@ async def test_the_control_token_is_entered_once(browser: Browser) -> None:
         await page.wait_for_url(dashboard(stage, "?q=0244"))
         await page.get_by_role("button", name="+1 min").click()
         await expect(page.get_by_text("The clock moved")).to_be_visible()
+
+        await page.context.clear_cookies()
+        await page.get_by_role("button", name="+1 min").click()
+        await expect(page.get_by_text("You are logged out")).to_be_visible()
+        watched.problems.clear()  # the request was refused
+
+
+@pytest.mark.parametrize("path", ["", "handset/0244000001"])
+async def test_a_page_whose_session_has_ended_goes_to_the_login(
+    browser: Browser, path: str
+) -> None:
+    settings: dict[str, Any] = {"control_token": "s3cret"}
+    async with open_stage(browser, **settings) as stage, stage.page() as watched:
+        page, feeds = watched.page, 0
+
+        async def end_session(route: Route) -> None:
+            nonlocal feeds
+            feeds += 1
+            if feeds == 1:  # the page refreshes itself before the browser connects again
+                await route.fulfill(content_type="text/event-stream", body="retry: 1000\n\n")
+            else:
+                await page.context.clear_cookies()
+                await route.continue_()
+
+        await page.goto(dashboard(stage, path))
+        await page.get_by_label("Control token").fill("s3cret")
+        await page.route(feed := re.compile("/(changes|events)$"), end_session)
+        await page.get_by_role("button", name="Log in").click()
+
+        await page.wait_for_url(dashboard(stage, path))
+        await page.wait_for_url("**/login?next=*")
+        await page.unroute(feed)
+        await page.get_by_label("Control token").fill("s3cret")
+        await page.get_by_role("button", name="Log in").click()
+        await page.wait_for_url(dashboard(stage, path))
+        watched.problems.clear()  # the feed was refused
 
 
 @pytest.mark.decision("D39", "D44")

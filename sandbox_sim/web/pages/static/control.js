@@ -15,7 +15,8 @@ export async function send(method, path, body) {
 async function call(method, path, body) {
   const { status, ok, document } = await send(method, path, body);
   if (!ok) {
-    const message = document.error?.message ?? `The server answered HTTP ${status}`;
+    const message = status === 401 ? "You are logged out: load the page again to log in"
+      : document.error?.message ?? `The server answered HTTP ${status}`;
     throw Object.assign(new Error(message), { field: document.error?.field });
   }
   return document;

@@ -271,23 +271,35 @@ async function listSnapshots() {
 
 let previewTimer = 0;
 
+function international(number) {
+  return String(number).replace(/^0(?=[0-9]{9}$)/, "233");
+}
+
+/** Whether a rule with this match applies to the number and the amount in the body of a request. */
+function fits({ customer_number: number, amount }, request) {
+  const parties = [request?.customer_number, request?.account_number, request?.recipients].flat();
+  const { min = -Infinity, max = Infinity } = amount ?? {};
+  return (!number || parties.map(international).includes(international(number)))
+    && (!amount || (request?.amount >= min && request?.amount <= max));
+}
+
 async function showPreview(form) {
+  const timer = previewTimer;
   const match = bodyOf(form).match ?? {};
-  const wanted = {};
+  const wanted = { mode: "S" };
   for (const name of ["service_id", "operation", "transaction_id"]) if (match[name]) wanted[name] = match[name];
-  if (match.customer_number) wanted["request.customer_number"] = match.customer_number;
   if (match.nw) wanted["request.nw"] = match.nw;
-  const words = $("[data-preview]", form);
+  let preview;
   try {
     const { requests, next } = await post("requests/find", JSON.stringify({ match: wanted, limit: 100 }));
-    const { min = -Infinity, max = Infinity } = match.amount ?? {};
-    const fit = requests.filter(({ request }) => !match.amount || (request.amount >= min && request.amount <= max));
-    words.textContent = next
-      ? `Of the requests so far, more than ${fit.length} match.`
-      : `Of the requests so far, ${fit.length} ${fit.length === 1 ? "matches" : "match"}.`;
+    const count = requests.filter(({ request }) => fits(match, request)).length;
+    preview = next
+      ? `Of the requests so far, more than ${count} match.`
+      : `Of the requests so far, ${count} ${count === 1 ? "matches" : "match"}.`;
   } catch (problem) {
-    words.textContent = problem.message;
+    preview = problem.message;
   }
+  if (timer === previewTimer) $("[data-preview]", form).textContent = preview; // nothing was typed since
 }
 
 document.addEventListener("input", (event) => {

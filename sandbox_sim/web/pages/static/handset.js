@@ -30,7 +30,7 @@ async function refresh() {
   let page;
   try {
     const answer = await fetch(aloneAddress, { headers: { Accept: "text/html" } });
-    if (answer.redirected && new URL(answer.url).pathname !== here.pathname) location.assign(answer.url);
+    if (answer.redirected) location.reload(); // to the login
     page = new DOMParser().parseFromString(await answer.text(), "text/html");
   } catch {
     return; // the server is unreachable; when the feed has reconnected, this is called again

@@ -40,8 +40,11 @@ export function keepFresh(feed, refresh, pause, onConnection = () => {}) {
     changes.addEventListener("error", () => {
       onConnection(false);
       // The browser itself tries again after a lost connection, but not after an HTTP status such
-      // as the 502 of a proxy.
-      if (changes.readyState === EventSource.CLOSED) setTimeout(connect, RECONNECT_MS);
+      // as the 502 of a proxy, or the 401 after the end of a session: refresh then finds the login.
+      if (changes.readyState === EventSource.CLOSED) {
+        setTimeout(connect, RECONNECT_MS);
+        scheduleRefresh();
+      }
     });
   }
 
