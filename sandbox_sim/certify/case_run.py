@@ -427,7 +427,7 @@ class CaseRun:
             return ""
         if requests:
             return f"; its last request got {requests[-1].response_code}: {requests[-1].why}"
-        service_id, url = self._settings.service_id, self._bench.gateway_url
+        service_id, url = self._gateway.service_id, self._bench.gateway_url
         return (
             f"; no request for service {service_id} came to {url}: "
             "are these the service_id and the base URL that it uses?"
