@@ -181,6 +181,8 @@ class CaseRun:
         )
 
     def _run_step(self, step: CaseStep) -> None:
+        if self._time.monotonic() >= self._deadline:
+            raise TimeLimitReached
         value = getattr(step, step.verb)
         if step.verb in self._actions:
             self._actions[step.verb](value)
