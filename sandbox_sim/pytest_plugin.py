@@ -97,8 +97,16 @@ def pytest_runtest_makereport(
     report = yield
     if report.failed:
         for gateway in _running_gateways(item):
-            report.sections.append(("sandbox gateway", gateway.report()))
+            report.sections.append(("sandbox gateway", _report_of(gateway)))
     return report
+
+
+def _report_of(gateway: "ServiceGateway") -> str:
+    """The report, or why there is none: an exception here would end the whole run of pytest."""
+    try:
+        return gateway.report()
+    except Exception as error:
+        return f"the gateway gives no report: {error!r}"
 
 
 def _running_gateways(item: pytest.Item) -> Iterator["ServiceGateway"]:

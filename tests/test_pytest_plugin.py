@@ -152,6 +152,33 @@ def test_the_report_of_a_failed_test_shows_its_gateway_in_every_kind_of_test(
     assert sections == 3, "test_by_with has a note of the error instead"
 
 
+def test_a_test_whose_gateway_has_ended_is_reported_and_the_next_ones_run(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SANDBOX_SIM_URL", "")
+    pytester.makepyfile(
+        """
+        import os
+        from sandbox_sim import SandboxGateway
+
+        server = SandboxGateway().__enter__()
+        os.environ["SANDBOX_SIM_URL"] = server.url
+
+        def test_ends_the_gateway(sandbox_gateway):
+            server.__exit__(None, None, None)
+            assert not "shown"
+
+        def test_next():
+            pass
+        """
+    )
+
+    result = pytester.runpytest_inprocess()
+
+    result.assert_outcomes(passed=1, failed=1, errors=1)
+    result.stdout.fnmatch_lines(["E*assert not 'shown'", "the gateway gives no report: *refused*"])
+
+
 def test_gateways_with_settings_last_for_the_session(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

@@ -103,13 +103,13 @@ class Gateway:
         self.journal = Journal(store, clock)
         self.watch = ChangeWaiter(store, clock)
         self.id_allocation = IdAllocation(store, clock, ids)
-        self.fault_injection = FaultInjection(clock)
         self.store_failures = StoreFailures(clock, shown=not settings.serves_others)
         self.public_address = PublicAddress(settings.public_url, settings.base_path)
         self.allowed_hosts = AllowedHosts(settings.host, settings.listed_hosts())
         self.behaviour_control = BehaviourControl(store, self.behaviour)
         self.running_settings = RunningSettings(settings)
         self.user_rules = UserRules(store, clock, ids)
+        self.fault_injection = FaultInjection(store, clock, self.user_rules)
         self.overrides = Overrides(store, self.user_rules, self.waiters)
         self.accounts = Accounts(
             live=settings.balances == "live", sms_initial_units=settings.sms_initial_units

@@ -331,7 +331,7 @@ def _extracted(request: ApplicationRequest, answer: ApplicationAnswer) -> str | 
     """The text that the request extracts from the answer; None if the answer does not have it."""
     if request.pattern is not None:
         match = re.search(request.pattern, answer.text)
-        return None if match is None else match[1].strip()
+        return match and match[1] and match[1].strip()
     if request.field is None:
         return answer.body.strip() or None
     try:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from sandbox_sim.adapters.clock_and_ids import RandomIds
@@ -26,7 +27,7 @@ from sandbox_sim.certify.application import (
 from sandbox_sim.certify.bench import CertifyBench
 from sandbox_sim.certify.cases import CaseStep, CertifyCase, PlacedOrder, PostedCallback, State
 from sandbox_sim.certify.files import format_duration
-from sandbox_sim.certify.verdicts import CaseTimeline, CaseVerdict, Result
+from sandbox_sim.certify.verdicts import CaseTimeline, CaseVerdict, Result, SeenRequest
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.callbacks import SIGNATURE_HEADER
 from sandbox_sim.records.transactions import Payment, Status, TransactionRecord
@@ -180,6 +181,8 @@ class CaseRun:
         )
 
     def _run_step(self, step: CaseStep) -> None:
+        if self._time.monotonic() >= self._deadline:
+            raise TimeLimitReached
         value = getattr(step, step.verb)
         if step.verb in self._actions:
             self._actions[step.verb](value)
@@ -216,7 +219,7 @@ class CaseRun:
     def _visit_card_page(self, name: str, choice: str) -> None:
         """Do what the customer does on the card page, and then open the landing page."""
         transaction = self._payment(name)
-        (_, request), *_ = self._timeline.requests(_CARD)[::-1]
+        request = self._timeline.requests(_CARD)[-1].request
         page = CardPageVisit(
             request, self._gateway.url, self._bench.settings, self._settings.order_timeout
         )
@@ -363,18 +366,19 @@ class CaseRun:
 
     def _check_pause(self, expected: timedelta) -> None:
         """Require this pause between the refused payment and the next one, if there is one."""
-        sent = self._timeline.requests(_COLLECT)
-        refused = next((at for at, each in sent if each.http_status == 429), None)
-        if refused is None:
+
+        def from_refusal() -> Sequence[SeenRequest]:
+            sent = self._timeline.requests(_COLLECT)
+            return [*dropwhile(lambda each: each.request.http_status != 429, sent)]
+
+        if not from_refusal():
             raise ValueError("waits: no payment was refused with HTTP 429 before")
-
-        def pauses() -> Sequence[timedelta]:
-            return [at - refused for at, _ in self._timeline.requests(_COLLECT) if at > refused]
-
-        self._wait(lambda: bool(pauses()), self._settings.gives_up_after)
-        if pauses() and pauses()[0] < expected - timedelta(seconds=2 * _POLL_INTERVAL_S):
-            result, required = format_duration(pauses()[0]), format_duration(expected)
-            raise StepFailed(f"it sent again after {result}, and Retry-After asks for {required}")
+        self._wait(lambda: len(from_refusal()) > 1, self._settings.gives_up_after)
+        refused, *following = from_refusal()
+        longest = following[0].before - refused.after if following else expected
+        if longest < expected:
+            result, required = format_duration(longest), format_duration(expected)
+            raise StepFailed(f"it sent again within {result}, and Retry-After asks for {required}")
 
     def _state(self, name: str) -> State:
         """The state of an order; a change of it is added to the timeline."""
@@ -414,8 +418,9 @@ class CaseRun:
     def _polls(self) -> int:
         """How many status queries the application has sent about payments of this case."""
         payments = (*self._timeline.requests(_COLLECT), *self._timeline.requests(_CARD))
-        own_ids = {each.transaction_id for _, each in payments}
-        return sum(each.transaction_id in own_ids for _, each in self._timeline.requests("status"))
+        own_ids = {each.request.transaction_id for each in payments}
+        queries = self._timeline.requests("status")
+        return sum(each.request.transaction_id in own_ids for each in queries)
 
     def _hint(self, name: str) -> str:
         """Why an order may stay as it is, for the end of a sentence; empty if it is not known."""
@@ -424,7 +429,7 @@ class CaseRun:
             return ""
         if requests:
             return f"; its last request got {requests[-1].response_code}: {requests[-1].why}"
-        service_id, url = self._settings.service_id, self._bench.gateway_url
+        service_id, url = self._gateway.service_id, self._bench.gateway_url
         return (
             f"; no request for service {service_id} came to {url}: "
             "are these the service_id and the base URL that it uses?"

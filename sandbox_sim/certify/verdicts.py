@@ -76,6 +76,14 @@ class Run(NamedTuple):
         return all(each.is_good for each in self.results)
 
 
+class SeenRequest(NamedTuple):
+    """A request to the gateway. It came between these real times since the case began."""
+
+    after: timedelta
+    before: timedelta
+    request: "Request"
+
+
 class CaseTimeline:
     """The events of one case. `update` adds what is new at the gateway."""
 
@@ -84,7 +92,8 @@ class CaseTimeline:
         self._time = time
         self._begun = time.monotonic()
         self._seen: set[str] = set()
-        self._requests: list[tuple[timedelta, Request]] = []
+        self._requests: list[SeenRequest] = []
+        self._updated = timedelta()
         self.events: list[TimelineEvent] = []
 
     @property
@@ -102,28 +111,29 @@ class CaseTimeline:
         A callback goes before requests of the same moment: they may follow from it.
         """
         now = self.elapsed
-        new = [*self._new_callbacks(), *self._new_requests(now)]
-        new.sort(key=attrgetter("gateway_time"))
-        self.events += (each._replace(at=now) for each in new)
+        new = [*self._new_callbacks(now), *self._new_requests(now)]
+        self.events += sorted(new, key=attrgetter("gateway_time"))
+        self._updated = now
 
-    def requests(self, operation: str) -> "Sequence[tuple[timedelta, Request]]":
-        """The requests for an operation, with the real time at which `update` saw each."""
-        return [each for each in self._requests if each[1].operation == operation]
+    def requests(self, operation: str) -> Sequence[SeenRequest]:
+        """The requests for an operation, oldest first."""
+        return [each for each in self._requests if each.request.operation == operation]
 
     def _new_requests(self, now: timedelta) -> Iterator[TimelineEvent]:
-        for request in self._gateway.requests:
+        found, before = self._gateway.requests, self.elapsed
+        for request in found:
             if self._is_new(request.id):
-                self._requests.append((now, request))
+                self._requests.append(SeenRequest(self._updated, before, request))
                 yield TimelineEvent(now, request.at, "application", "gateway", _summary(request))
                 yield TimelineEvent(now, request.at, "gateway", "application", _outcome(request))
 
-    def _new_callbacks(self) -> Iterator[TimelineEvent]:
+    def _new_callbacks(self, now: timedelta) -> Iterator[TimelineEvent]:
         for callback in self._gateway.callbacks:
             prefix = f"callback {callback.transaction_id}, status {callback.status}"
             for attempt in callback.attempts:
                 if self._is_new(f"{callback.id}/{attempt.number}"):
                     text = f"{prefix}: {attempt.verdict}"
-                    yield TimelineEvent(self.elapsed, attempt.at, "gateway", "application", text)
+                    yield TimelineEvent(now, attempt.at, "gateway", "application", text)
 
     def _is_new(self, key: str) -> bool:
         is_new = key not in self._seen

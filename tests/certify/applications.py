@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any, Final
 
-from sandbox_sim.certify.application import OrderUnreadable, RealTime
+from sandbox_sim.certify.application import ApplicationTime, OrderUnreadable, RealTime
 from sandbox_sim.certify.cases import CertifyCase, PlacedOrder, State
 from sandbox_sim.certify.configuration import Configuration
 
@@ -26,7 +26,7 @@ def configuration(**tables: Any) -> Configuration:
 class Forgetful:
     """An application that has lost its orders."""
 
-    time = RealTime()
+    time: ApplicationTime = RealTime()
 
     def why_not_applicable(self, case: CertifyCase) -> None:
         return None

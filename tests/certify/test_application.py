@@ -128,6 +128,12 @@ def test_an_answer_that_refuses_or_has_no_number_is_shown(
         )
 
 
+def test_a_pattern_whose_group_is_left_out_finds_nothing(shop: FakeServer) -> None:
+    order = {"url": shop.url, "form": {}, "pattern": r'"ids"(: none)?'}
+    with pytest.raises(ApplicationUnreachable, match=r"^order\.pattern finds no number"):
+        application(order=order).place(PlacedOrder(), "R1", SOON)
+
+
 def test_an_answer_without_a_match_is_shown_as_the_pattern_reads_it(
     shop: FakeServer,
 ) -> None:

@@ -78,6 +78,25 @@ def test_a_failed_case_shows_the_remedy_and_the_timeline(
     assert "application to gateway: status CERTIFY-" in text
 
 
+def test_a_payment_that_is_sent_again_at_once_after_429_fails(
+    sandbox_gateway: SandboxGateway, shop: AskingShop
+) -> None:
+    def place(order: CertifyOrder) -> str | None:
+        return shop.place(order) or shop.place(order)
+
+    with pytest.raises(AssertionError, match=r"it sent again within .*s, and Retry-After asks for"):
+        sandbox_gateway.certify("too_many_requests", place_order=place, state_of=shop.state)
+
+
+def test_the_reason_names_the_service_of_the_test(
+    sandbox_gateway: SandboxGateway, shop: AskingShop
+) -> None:
+    with pytest.raises(AssertionError, match=f"service {sandbox_gateway.service_id} came to"):
+        sandbox_gateway.certify(
+            "success", place_order=lambda order: order.reference, state_of=lambda _: "pending"
+        )
+
+
 def test_an_application_that_raises_makes_the_control_inconclusive(
     sandbox_gateway: SandboxGateway, shop: AskingShop
 ) -> None:

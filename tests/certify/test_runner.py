@@ -2,9 +2,12 @@
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, wait as wait_for
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
+from sandbox_sim.certify.application import ApplicationHangs
 from sandbox_sim.certify.bench import open_bench
 from sandbox_sim.certify.cases import CertifyCase, PlacedOrder
 from sandbox_sim.certify.runner import CaseEnvironment, ParallelRuns, run
@@ -64,3 +67,34 @@ def test_cases_run_at_once_and_are_reported_in_the_order_of_the_seed() -> None:
     assert len(application.urls) == 6
     assert reported == [each.case.name for each in found.results]
     assert reported != sorted(reported)
+
+
+class Slow(Forgetful):
+    """An application in whose time each order takes a minute."""
+
+    def __init__(self) -> None:
+        self.time = self
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def wait(self, seconds: float, work: Future[Any] | None = None) -> None:
+        if work is not None:
+            wait_for([work])
+
+    def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
+        self.seconds += 60
+        raise ApplicationHangs("no answer")
+
+
+def test_no_case_begins_after_the_limit_of_the_run() -> None:
+    cases = [case_of(name=name) for name in ("a", "b", "c", "d")]
+    with open_bench(configuration(gateway={"port": 0}, limit="2m"), SandboxGateway) as bench:
+        found = run(bench, Slow(), cases)
+
+    assert [each.reason for each in found.results] == [
+        *["the application hangs: no answer"] * 2,
+        *["the limit of the run, 2m, is used up"] * 2,
+    ]
+    assert found.took == timedelta(minutes=2)

@@ -6,15 +6,18 @@ import socket
 import struct
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Final
+from weakref import WeakSet
 
 from aiohttp import web
 from pydantic_core import from_json
 
 from sandbox_sim.operations import Operation, make_payment_operation
 from sandbox_sim.overrides.faults import MAX_LATENCY_S, AnswerFault, InjectedFault
-from sandbox_sim.ports import Clock
-from sandbox_sim.records.overrides import MatchFacts
+from sandbox_sim.overrides.overrides import UserRules
+from sandbox_sim.ports import Clock, Store, Topic
+from sandbox_sim.records.overrides import MatchFacts, UserRuleKind
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
 from sandbox_sim.web.api.responses import GatewayAnswer
 from sandbox_sim.web.transport.requests import IncomingRequest
@@ -70,11 +73,22 @@ _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
 
 
 class FaultInjection:
-    """Applies faults to answers. Delays and hanging answers end when the server stops."""
+    """Applies faults to answers. Delays and hanging answers end when the server stops.
 
-    def __init__(self, clock: Clock) -> None:
+    A hanging answer ends too when its fault is deleted, such as by the reset before the next test.
+    """
+
+    def __init__(self, store: Store, clock: Clock, rules: UserRules) -> None:
+        """rules: load the faults when one changes, before this looks at them."""
         self._clock = clock
+        self._rules = rules.loaded[UserRuleKind.FAULT]
         self._stopped = asyncio.Event()
+        self._hanging = WeakSet[asyncio.Event]()
+        store.watch_topic(Topic.RULES, self._look_at_rules)
+
+    async def _look_at_rules(self) -> None:
+        for wake in self._hanging:
+            wake.set()
 
     async def stop(self, _app: web.Application) -> None:
         """End all delays."""
@@ -92,23 +106,31 @@ class FaultInjection:
             case AnswerFault.EMPTY_RESPONSE:
                 return _LostAnswer(answer, _do_nothing)
             case AnswerFault.TIMEOUT:
-                return _LostAnswer(answer, self._hang)
+                return _LostAnswer(answer, partial(self._hang, fault.decided_by))
         return answer
 
-    async def _hang(self, transport: asyncio.Transport) -> None:
-        await self._until_stopped(self._wait_for_close(transport))
+    async def _hang(self, rule_id: str | None, transport: asyncio.Transport) -> None:
+        await self._until_stopped(self._wait_for_close(rule_id, transport))
 
-    async def _wait_for_close(self, transport: asyncio.Transport) -> None:
-        """Return when the client has closed the connection, or after the longest delay."""
+    async def _wait_for_close(self, rule_id: str | None, transport: asyncio.Transport) -> None:
+        """Return when the client has closed the connection or the rule is deleted.
+
+        It returns at the latest after the longest delay.
+        """
         if getattr(transport.get_protocol(), "half_closed", False):
             return  # the end of the connection could not be noticed
-        closed = asyncio.Event()
-        transport.set_protocol(_SilentProtocol(transport.get_protocol(), closed))
+        wake = asyncio.Event()
+        self._hanging.add(wake)
+        transport.set_protocol(_SilentProtocol(transport.get_protocol(), wake))
         transport.resume_reading()  # else the end of a client that sent too much is not noticed
         until = self._clock.monotonic() + MAX_LATENCY_S
-        while not transport.is_closing() and (remaining := until - self._clock.monotonic()) > 0:
-            closed.clear()  # the clock sets it too when it is moved
-            await self._clock.wait_at_most(closed, remaining)
+        while (
+            not transport.is_closing()
+            and any(rule.id == rule_id for rule in self._rules)
+            and (remaining := until - self._clock.monotonic()) > 0
+        ):
+            wake.clear()  # the clock sets it too when it is moved
+            await self._clock.wait_at_most(wake, remaining)
 
     async def _until_stopped(self, delay: Coroutine[None, None, None]) -> None:
         """Return when the delay is over, or the server stops."""

@@ -253,6 +253,31 @@ class TestTimeout:
         async with asyncio.timeout(SOON_S):
             await asyncio.wait({request})
 
+    @pytest.mark.parametrize(
+        ("method", "path", "body"),
+        [("POST", "reset", b'{"service_id": %d}'), ("DELETE", "faults?service_id=%d", b"")],
+    )
+    async def test_a_hanging_request_ends_when_its_fault_is_deleted(
+        self, sandbox: Sandbox, peer: Peer, method: str, path: str, body: bytes
+    ) -> None:
+        """A shop of one thread without a time limit could take no request of the next test."""
+        await add(sandbox, {"timeout": True}, times=1, match={"service_id": 55})
+        peer.send(sandbox.payment())
+        await journal(sandbox)
+        (request,) = self.open_requests()
+
+        async def delete_of(service_id: int) -> None:
+            url = f"/_sandbox/{path % service_id if '%' in path else path}"
+            answer = await ask(sandbox, method, url, body % service_id if body else b"")
+            assert answer.status == 200
+
+        await delete_of(56)
+        assert (await sandbox.status()).data["status"] == "002"
+        assert not request.done()
+        await delete_of(55)
+
+        assert await peer.received() == b""
+
     async def test_a_hanging_request_ends_on_a_stop(self, sandbox: Sandbox, peer: Peer) -> None:
         await add(sandbox, {"timeout": True}, times=1)
         peer.send(sandbox.payment())
