@@ -9,7 +9,7 @@ import pytest
 from aiohttp import ClientSession, CookieJar
 
 from sandbox_sim.adapters.clock_and_ids import SystemClock
-from sandbox_sim.callbacks import callback_dispatcher
+from sandbox_sim.ports import store as store_port
 from sandbox_sim.records.callbacks import DeliveryState
 from sandbox_sim.stores.postgres import postgres_notifications
 from sandbox_sim.stores.postgres.postgres_store import PostgresStore, PostgresUnit
@@ -182,7 +182,7 @@ class TestUnavailablePostgres:
         self, database_proxy: Proxy, start: StartSandbox, monkeypatch: pytest.MonkeyPatch
     ) -> Sandbox:
         monkeypatch.setattr(postgres_notifications, "_RECONNECT_S", 0.05)
-        monkeypatch.setattr(callback_dispatcher, "STORE_PAUSE_S", 0.05)
+        monkeypatch.setattr(store_port, "STORE_PAUSE_S", 0.05)
         return await start(clock=SystemClock(), store=database_proxy.url, settle_delay_ms=50)
 
     async def ready(self, sandbox: Sandbox) -> int:

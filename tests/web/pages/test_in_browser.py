@@ -270,12 +270,12 @@ class TestDashboard:
     async def test_the_preview_of_a_rule_finds_numbers_as_the_rule_does(
         self, stage: Stage, page: Page
     ) -> None:
-        await stage.sandbox.airtime(service_id=64, transaction_id="P0")
-        await stage.sandbox.bill(service_id=64, transaction_id="P1")
-        await stage.sandbox.bulk("0244000001", "0200000001", service_id=64)
+        await stage.sandbox.airtime(service_id=71, transaction_id="P0")
+        await stage.sandbox.bill(service_id=71, transaction_id="P1")
+        await stage.sandbox.bulk("0244000001", "0200000001", service_id=71)
         await page.goto(dashboard(stage, "?view=faults"))
         await page.get_by_text("More: which requests").click()
-        await page.locator("#match-service").fill("64")
+        await page.locator("#match-service").fill("71")
         words = page.get_by_text("Of the requests so far")
         for number, found in (
             ("233244000001", "2 match."), ("0200000001", "1 matches."),
@@ -288,13 +288,13 @@ class TestDashboard:
         self, stage: Stage, page: Page
     ) -> None:
         late = LateAnswer()
-        await stage.sandbox.airtime(service_id=65, transaction_id="P0")
+        await stage.sandbox.airtime(service_id=72, transaction_id="P0")
         await page.goto(dashboard(stage, "?view=overrides"))
         await page.get_by_text("More: which requests").click()
         await page.route("**/requests/find", late)
-        await page.locator("#match-service").fill("65")
+        await page.locator("#match-service").fill("72")
         await late.is_held.wait()
-        await page.locator("#match-service").fill("66")
+        await page.locator("#match-service").fill("73")
         words = page.locator("[data-preview]")
         await expect(words).to_have_text("Of the requests so far, 0 match.")
 
@@ -476,15 +476,15 @@ class TestDashboard:
 
 async def test_hostile_text_runs_no_script(stage: Stage) -> None:
     hostile = {"transaction_id": HOSTILE, "reference": HOSTILE, "nickname": HOSTILE}
-    await stage.sandbox.collect(service_id=67, customer_number="0200000001", **hostile)
+    await stage.sandbox.collect(service_id=67, customer_number="0200000007", **hostile)
     await stage.sandbox.sms(
-        service_id=67, customer_number="0200000001", msg_body=HOSTILE, sender_id=HOSTILE
+        service_id=67, customer_number="0200000007", msg_body=HOSTILE, sender_id=HOSTILE
     )
     await stage.sandbox.advance(seconds=1)
     async with stage.page(viewport=PHONE) as watched:
         page = watched.page
         page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
-        for path in (*(f"?view={view}&q=service:67" for view in ALL_VIEWS), "handset/0200000001"):
+        for path in (*(f"?view={view}&q=service:67" for view in ALL_VIEWS), "handset/0200000007"):
             await page.goto(dashboard(stage, path))
             assert await page.locator("img, script:not([src])").count() == 0, path
         await expect(page.locator(".bubble")).to_contain_text("<script>alert(1)")
