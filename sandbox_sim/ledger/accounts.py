@@ -59,8 +59,8 @@ class Accounts:
         return operation.row.spends if self.live or operation is _PAYOUT else None
 
     async def post(self, unit: Unit, transaction: TransactionRecord) -> None:
-        """Post what the transaction moves in its present status; nothing if balances are fixed."""
-        transfer = movements.of_transaction(transaction) if self.live else None
+        """Post what the transaction moves in its present status, where balances move."""
+        transfer = movements.of_transaction(transaction)
         account = None if transfer is None else transfer.account
         if transfer is None or account is None or account.wallet is None:
             return

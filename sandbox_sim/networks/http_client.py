@@ -25,7 +25,7 @@ import aiohttp
 from aiohttp_retry import ExponentialRetry, RetryClient
 
 from sandbox_sim import __version__
-from sandbox_sim.http_connector import KeepAliveConnector
+from sandbox_sim.connections import KeepAliveConnector
 from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.network import Health, NetworkEvents, SubmitResult
 from sandbox_sim.records.attempts import LONGEST_PAUSE

@@ -82,7 +82,8 @@ class Settlement:
         decided = transaction.with_status(status, now)
         # From now on the callback keeps the secret part of its address.
         await unit.save_transaction(decided._replace(callback_target=None))
-        await self.accounts.post(unit, decided)
+        if self.accounts.live:
+            await self.accounts.post(unit, decided)
         if notify and decided.refund_of is None:
             await self._add_callback(unit, decided, now)
         return decided

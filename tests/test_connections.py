@@ -1,9 +1,12 @@
-"""Data that is written in one iteration of the event loop is sent at its end, in order."""
+"""Data that is written in one iteration of the event loop is sent at its end, in order.
+
+The tests of the callback sender and of the HTTP client of networks cover `KeepAliveConnector`.
+"""
 
 import asyncio
 from unittest.mock import Mock, call
 
-from sandbox_sim.socket_write_batcher import SocketWriteBatcher
+from sandbox_sim.connections import SocketWriteBatcher
 
 
 async def test_data_is_sent_in_order_at_the_end_of_the_iteration() -> None:
