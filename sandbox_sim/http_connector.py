@@ -1,11 +1,15 @@
 """The connections of HTTP clients that are kept for further requests."""
 
+from typing import Final
 from weakref import WeakSet
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
+
+# The connections that had a request before.
+_USED: Final = WeakSet[ResponseHandler]()
 
 
 class KeepAliveConnector(aiohttp.TCPConnector):
@@ -14,20 +18,14 @@ class KeepAliveConnector(aiohttp.TCPConnector):
     aiohttp would read that data as the answer to the next request.
     """
 
-    def __init__(self, **options: object) -> None:
-        super().__init__(**options)  # type: ignore[arg-type]
-        self._used: WeakSet[ResponseHandler] = WeakSet()
-
     async def connect(
         self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> Connection:
         """A connection for a request."""
-        while True:
-            connection = await super().connect(req, traces, timeout)
-            protocol = connection.protocol
-            if protocol is None or protocol not in self._used or not protocol.should_close:
-                break
+        connection = await super().connect(req, traces, timeout)
+        while (protocol := connection.protocol) in _USED and protocol and protocol.should_close:
             connection.close()
+            connection = await super().connect(req, traces, timeout)
         if protocol is not None:
-            self._used.add(protocol)
+            _USED.add(protocol)
         return connection
