@@ -122,13 +122,9 @@ class NetworkProcessor:
             wallet = unsent.attempt.spends
             why = f"less than {payment.amount} is available in the {wallet} wallet"
             return Reply(Code.INSUFFICIENT_BALANCE, _RULE, why)
+        network_id, client_key = request.network_transaction_id, request.client.client_key
         started = TransactionRecord.start(
-            payment,
-            request.network_transaction_id,
-            request.client.client_key,
-            request.received_at,
-            mode=mode,
-            refund=request.refund,
+            payment, network_id, client_key, request.received_at, mode=mode, refund=request.refund
         )
         if not await unit.add_transaction(started):
             # Another unit committed the same transaction_id after it was looked for above.

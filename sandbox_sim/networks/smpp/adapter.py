@@ -107,13 +107,9 @@ class Smpp:
         self._timeout_s = environment.timeout.total_seconds()
         self.scrubber = Scrubber([settings.password.get_secret_value()])
         self._deliveries = Deliveries(self._on_delivery)
+        clock, ids = environment.clock, environment.ids
         self._link = SmppLink(
-            environment.name,
-            settings,
-            environment.clock,
-            environment.ids,
-            self._deliveries,
-            self._timeout_s,
+            environment.name, settings, clock, ids, self._deliveries, self._timeout_s
         )
         self._window = asyncio.Semaphore(settings.window)
         self._throttle = Throttle(environment.clock, settings.throttled_for_s)
