@@ -49,12 +49,12 @@ class KeepAliveConnector(aiohttp.TCPConnector):
         self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
     ) -> Connection:
         """A connection for a request."""
-        while True:
-            connection = await super().connect(req, traces, timeout)
-            protocol = connection.protocol
-            if protocol is None or protocol not in self._used or not protocol.should_close:
-                break
+        connection = await super().connect(req, traces, timeout)
+        while (
+            (protocol := connection.protocol) in self._used and protocol and protocol.should_close
+        ):
             connection.close()
+            connection = await super().connect(req, traces, timeout)
         if protocol is not None:
             self._used.add(protocol)
         return connection

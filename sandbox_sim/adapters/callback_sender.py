@@ -15,7 +15,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -226,37 +226,32 @@ class _Connector(KeepAliveConnector):
         self._factory = partial(handler, loop=self._loop)
 
 
+@dataclass(eq=False, repr=False)
 class HttpCallbackSender:
     """Posts callbacks; an async context manager that owns the connections.
 
     hosts: where callbacks may go.
     resolver: looks names up; by default the machine's resolver.
     trusted: a PEM file of one more certificate authority that receivers may use.
-    containerized: the gateway runs in a container, so `localhost` is the container; None detects
-    it.
+    containerized: the gateway runs in a container, so `localhost` is the container; by default
+    detected.
     warns_of_public: log a warning once for each receiver on the public internet.
     """
 
-    def __init__(
-        self,
-        clock: Clock,
-        hosts: CallbackHosts = CallbackHosts(),  # noqa: B008 -- frozen
-        resolver: AbstractResolver | None = None,
-        *,
-        trusted: Path | None = None,
-        containerized: bool | None = None,
-        warns_of_public: bool = False,
-    ) -> None:
-        self._clock = clock
-        self._hosts = hosts
-        self._resolver = resolver
-        self._trusted = trusted
-        self._containerized = in_container() if containerized is None else containerized
+    clock: Clock
+    hosts: CallbackHosts = field(default_factory=CallbackHosts)
+    resolver: AbstractResolver | None = None
+    _: KW_ONLY
+    trusted: Path | None = None
+    containerized: bool = field(default_factory=in_container)
+    warns_of_public: bool = False
+
+    def __post_init__(self) -> None:
         self._connector: aiohttp.TCPConnector | None = None
         self._batcher: SocketWriteBatcher
         self._base_request = cached_by_text(maxsize=256)(_base_request)
         self._sockets = _OpenSocketCount()
-        self._public = _PublicReceiverWarnings() if warns_of_public else None
+        self._public = _PublicReceiverWarnings() if self.warns_of_public else None
         self._active_sends = 0
 
     @property
@@ -265,11 +260,11 @@ class HttpCallbackSender:
         return self._sockets.count
 
     async def __aenter__(self) -> Self:
-        ssl_context = True if self._trusted is None else client_context(self._trusted)
+        ssl_context = True if self.trusted is None else client_context(self.trusted)
         self._batcher = SocketWriteBatcher(asyncio.get_running_loop())
         self._connector = _Connector(
             limit=0,
-            resolver=self._resolver,
+            resolver=self.resolver,
             socket_factory=_socket,
             keepalive_timeout=_KEEPALIVE_S,
             ssl=ssl_context,
@@ -294,21 +289,21 @@ class HttpCallbackSender:
         """
         if self._connector is None:
             return ReceiverResponse(None, "", 0, "the gateway is not running")
-        started = self._clock.monotonic()
+        started = self.clock.monotonic()
         data = _AttemptData()
         failure_kind, problem = None, None
         self._active_sends += 1
         try:
             request = self._base_request(url)
             check = data.check = _DestinationCheck(
-                self._hosts,
+                self.hosts,
                 request.host,
                 self._sockets,
                 None if self._public is None else partial(self._public.warn_once, url),
             )
             if check.allows_host():
                 _DESTINATION_CHECK.set(check)
-                async with self._clock.timeout(timeout.total_seconds()):
+                async with self.clock.timeout(timeout.total_seconds()):
                     connection = await self._connector.connect(request, [], _NO_LIMITS)
                     try:
                         protocol = self._write(connection, _request_bytes(request, headers, body))
@@ -322,14 +317,14 @@ class HttpCallbackSender:
                         connection.release()  # closes it too if there is more of the body
         except Exception as error:  # an attempt that is not recorded would never be retried
             failure_kind, problem = _describe_failure(error, timeout)
-            if self._containerized and isinstance(error, aiohttp.ClientConnectorError):
+            if self.containerized and isinstance(error, aiohttp.ClientConnectorError):
                 problem += f"; {_LOCALHOST_HINT}" if error.host == "localhost" else ""
         finally:
             self._active_sends -= 1
         refusal = data.check.refusal if data.check else None
         if refusal:
             failure_kind, problem = FailureKind.SETTING, refusal
-        duration_ms = round((self._clock.monotonic() - started) * 1000)
+        duration_ms = round((self.clock.monotonic() - started) * 1000)
         text = data.body.decode("utf-8", "replace")
         return ReceiverResponse(data.status, text, duration_ms, problem, failure_kind)
 
@@ -359,7 +354,7 @@ class HttpCallbackSender:
         if content.is_eof():  # the body nearly always comes with the status
             await _read_first_bytes(content, data.body)
         else:
-            async with self._clock.timeout(_BODY_TIMEOUT_S):
+            async with self.clock.timeout(_BODY_TIMEOUT_S):
                 await _read_first_bytes(content, data.body)
 
 

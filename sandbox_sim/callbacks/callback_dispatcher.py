@@ -510,13 +510,13 @@ class CallbackDispatcher:
             next_step = f"; next attempt in {schedule.interval.total_seconds():g} s"
         elif callback.state is DeliveryState.FAILED:
             next_step = "; that was the last attempt"
-        transaction_id = redact_text(callback.transaction_id)
+        transaction_id, url = redact_text(callback.transaction_id), callback.url
         log.log(
             level,
             "callback of transaction %s of service %d to %s, attempt %d of %d: %s (%d ms)%s [%s]",
             transaction_id,
             callback.service_id,
-            _destination(callback),
+            url if url == attempt.sent_to else f"{url}, sent to {attempt.sent_to}",
             attempt.number,
             schedule.attempts,
             attempt.verdict,
@@ -528,7 +528,7 @@ class CallbackDispatcher:
                     "callback_id": callback.id,
                     "transaction_id": transaction_id,
                     "service_id": callback.service_id,
-                    "url": callback.url,
+                    "url": url,
                     **attempt._asdict(),
                 }
             },
@@ -553,9 +553,3 @@ async def _is_outdated(unit: Unit, job: Job, callback: CallbackRecord) -> bool:
     )
     reversed_at = None if transaction is None else transaction.reversed_at
     return reversed_at is not None and callback.created_at < reversed_at
-
-
-def _destination(callback: CallbackRecord) -> str:
-    """The address of the callback, and where a rule of the configuration sent it instead."""
-    url, sent_to = callback.url, callback.attempts[-1].sent_to
-    return url if url == sent_to else f"{url}, sent to {sent_to}"

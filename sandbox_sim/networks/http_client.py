@@ -201,12 +201,7 @@ class NetworkHttpClient:
         state = SimpleNamespace(connected=False)
         began = self.clock.monotonic()
         request = self._submits.request(
-            method,
-            url,
-            headers=headers,
-            data=body,
-            allow_redirects=False,
-            trace_request_ctx=state,
+            method, url, headers=headers, data=body, allow_redirects=False, trace_request_ctx=state
         )
         answer = await self._answer_or_problem(request, within_s)
         if isinstance(answer, NoAnswer):

@@ -64,13 +64,9 @@ class CardPages:
             if status is Status.PENDING:
                 return page  # an override keeps it pending
             # A failed payment sends no callback; a cancelled one does (D31).
-            decided = await self.settlement.conclude(
-                unit,
-                transaction,
-                status,
-                self.clock.now(),
-                notify=choice is not Choice.FAIL,
-            )
+            now, notify = self.clock.now(), choice is not Choice.FAIL
+            conclude = self.settlement.conclude
+            decided = await conclude(unit, transaction, status, now, notify=notify)
             return page._replace(transaction=decided)
 
         return await self.store.run(work)

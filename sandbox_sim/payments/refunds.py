@@ -202,14 +202,9 @@ async def _collected_amount(unit: Unit, collection: TransactionRecord) -> Decima
     """The amount that was collected; in mode P a person may have settled it with another amount."""
     if collection.mode is ServiceMode.SANDBOX:
         return collection.payment.amount
-    query = LedgerQuery(
-        collection.service_id,
-        Wallet.COLLECTION,
-        Reason.COLLECTED,
-        collection.network_transaction_id,
-        limit=_MAX_LINES,
-        mode=collection.mode,
-    )
+    service_id, subject = collection.service_id, collection.network_transaction_id
+    entered = service_id, Wallet.COLLECTION, Reason.COLLECTED, subject
+    query = LedgerQuery(*entered, limit=_MAX_LINES, mode=collection.mode)
     total = ZERO
     for line in await unit.ledger_page(query):
         if line.transfer.kind in MOVING_KINDS:

@@ -42,12 +42,9 @@ def _payout_channel(payment: Payment, _behaviour: Behaviour, _facts: Facts) -> R
     if payment.is_mobile:
         return None
     channel = "bank" if payment.payment_mode == PaymentOption.BANK else "card"
-    return Reply(
-        Code.NOT_ALLOWED,
-        "D13",
-        f"sandbox pays out to mobile money only, not to a {channel}",
-        message="Bank and card payouts are not available in sandbox",
-    )
+    why = f"sandbox pays out to mobile money only, not to a {channel}"
+    message = "Bank and card payouts are not available in sandbox"
+    return Reply(Code.NOT_ALLOWED, "D13", why, message)
 
 
 def _test_card(payment: Payment, behaviour: Behaviour, _facts: Facts) -> Reply | None:
@@ -70,13 +67,9 @@ def card_refusal(number: str, nw: str | None, behaviour: Behaviour) -> Reply | N
 def _bill_account(payment: Payment, _behaviour: Behaviour, _facts: Facts) -> Reply | None:
     if vocabulary.is_account_of(payment.nw, payment.party):
         return None
-    prefix = vocabulary.ACCOUNT_PREFIX[payment.nw] + "000000"
-    return Reply(
-        Code.NOT_ALLOWED,
-        "sandbox.7",
-        f"account_number {quoted(payment.party)} is not an account of {payment.nw}; those are "
-        f"{prefix} and three more digits",
-    )
+    of_nw = f"{vocabulary.ACCOUNT_PREFIX[payment.nw]}000000 and three more digits"
+    why = f"account_number {quoted(payment.party)} is not an account of {payment.nw}"
+    return Reply(Code.NOT_ALLOWED, "sandbox.7", f"{why}; those are {of_nw}")
 
 
 def _allowed_number(payment: Payment, behaviour: Behaviour, _facts: Facts) -> Reply | None:

@@ -189,13 +189,9 @@ class SandboxProcessor:
         earlier: the live transaction of the service with the same `transaction_id`.
         """
         facts = _NEW_FACTS if earlier is None else _REPEATED_FACTS
-        # A collection takes nothing from a wallet of the service.
-        spends = payment.operation.row.spends is not None
-        account = (
-            self.accounts.wallet_to_check(payment.operation, is_refund=is_refund)
-            if spends
-            else None
-        )
+        account = None
+        if payment.operation.row.spends is not None:  # a collection takes nothing from a wallet
+            account = self.accounts.wallet_to_check(payment.operation, is_refund=is_refund)
         if account is not None:
             available = await self.accounts.reported_balance(unit, payment.service_id, account, at)
             facts = facts._replace(available=available)

@@ -337,12 +337,5 @@ async def transaction_or_placeholder(unit: Unit, attempt: Attempt) -> Transactio
         callback_url="",
     )
     status = status_of(attempt.outcome, cancelled=attempt.cancelled) or Status.FAILED
-    return TransactionRecord(
-        payment,
-        attempt.network_transaction_id,
-        "",
-        attempt.created_at,
-        status,
-        attempt.decided_at,
-        mode=ServiceMode.PRODUCTION,
-    )
+    key, began, mode = attempt.network_transaction_id, attempt.created_at, ServiceMode.PRODUCTION
+    return TransactionRecord(payment, key, "", began, status, attempt.decided_at, mode=mode)

@@ -201,17 +201,16 @@ class LiveSms:
             return
         now = self.clock.now()
         judged = self.recorder.judge(attempt, result.report, now)
-        outcome = judged.attempt.outcome if judged.change is Change.ENDED else None
-        following = self._next_network(attempt.network) if outcome is Outcome.NOT_SENT else None
-        pause = timedelta(0)
-        if following is None and outcome in NEVER_TAKEN and _is_temporary(result):
-            following, pause = self._next_round(attempt)
+        following = None
+        if judged.change is Change.ENDED and judged.attempt.outcome in NEVER_TAKEN:
+            following = self._next_try(judged.attempt, result)
         if following is None:
             await self.recorder.save(unit, attempt, judged, now)
             return
+        network, pause = following
         # The network did not take the message, so there is another attempt, with a new reference.
         await unit.save_attempt(judged.attempt)
-        retry = self._new_attempt(following, attempt.number + 1, now, outgoing.request)
+        retry = self._new_attempt(network, attempt.number + 1, now, outgoing.request)
         await unit.add_attempt(retry.attempt, processor.request_as_json(retry.request))
         await unit.add_job(_new_job(retry.attempt, now + pause))
 
@@ -219,18 +218,18 @@ class LiveSms:
         found = self.networks.candidates(Operation.SMS, "")
         return [each for each in found if Operation.SMS in each.network.capabilities.operations]
 
-    def _next_network(self, network: str) -> ConfiguredNetwork | None:
-        """The network that is tried after this one."""
-        names = [each.name for each in self._candidates()]
-        rest = names[names.index(network) + 1 :] if network in names else []
-        return self.networks.by_name[rest[0]] if rest else None
-
-    def _next_round(self, attempt: Attempt) -> tuple[ConfiguredNetwork | None, timedelta]:
-        """The network to try again after none took the message, and after which pause."""
+    def _next_try(
+        self, attempt: Attempt, result: SubmitResult
+    ) -> tuple[ConfiguredNetwork, timedelta] | None:
+        """The network that is tried after one that did not take the message, and the pause."""
         candidates = self._candidates()
+        names = [each.name for each in candidates]
+        rest = candidates[names.index(attempt.network) + 1 :] if attempt.network in names else []
+        if rest and attempt.outcome is Outcome.NOT_SENT:
+            return rest[0], timedelta(0)
         rounds = attempt.number // max(len(candidates), 1)
-        if not candidates or rounds >= MOST_ROUNDS:
-            return None, timedelta(0)
+        if not candidates or rounds >= MOST_ROUNDS or not _is_temporary(result):
+            return None
         return candidates[0], FIRST_PAUSE * 2 ** max(rounds - 1, 0) * (1 + self.ids.draw())
 
     def _request(self, request: SmsRequest, message: Message, our_address: str) -> SubmitRequest:

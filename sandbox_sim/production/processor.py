@@ -109,15 +109,9 @@ class NetworkProcessor:
         service_id, mode = payment.service_id, ServiceMode.PRODUCTION
         if await unit.network_id_of(service_id, payment.transaction_id, mode) is not None:
             return _DUPLICATE
-        candidates = await self._candidates(unit, request)
-        usable, problem = self._usable(request, candidates)
-        unfit = None if usable else self._unfit_value(request, candidates)
-        if unfit is not None:
-            message = f"Bad request: {unfit}"
-            return Reply(Code.BAD_REQUEST, "D5", unfit, message)
-        if not usable:
-            log.error("a payment of service %d fails: %s", payment.service_id, problem)
-            return Reply(Code.SERVER_ERROR, "D32", problem)
+        usable = self._usable(request, await self._candidates(unit, request))
+        if isinstance(usable, Reply):
+            return usable
         unsent = self._new_attempt(request, usable, 1, request.received_at)
         spending = movements.spending(unsent.attempt)
         number = 0
@@ -128,13 +122,9 @@ class NetworkProcessor:
             wallet = unsent.attempt.spends
             why = f"less than {payment.amount} is available in the {wallet} wallet"
             return Reply(Code.INSUFFICIENT_BALANCE, _RULE, why)
+        network_id, client_key = request.network_transaction_id, request.client.client_key
         started = TransactionRecord.start(
-            payment,
-            request.network_transaction_id,
-            request.client.client_key,
-            request.received_at,
-            mode=mode,
-            refund=request.refund,
+            payment, network_id, client_key, request.received_at, mode=mode, refund=request.refund
         )
         if not await unit.add_transaction(started):
             # Another unit committed the same transaction_id after it was looked for above.
@@ -164,34 +154,30 @@ class NetworkProcessor:
 
     def _usable(
         self, request: PaymentRequest, candidates: Sequence[ConfiguredNetwork]
-    ) -> tuple[Sequence[ConfiguredNetwork], str]:
-        """The networks that take the payment now; if there are none, why, in words."""
+    ) -> list[ConfiguredNetwork] | Reply:
+        """The networks that take the payment now; if there are none, its rejection."""
         payment = request.payment
-        if not candidates and request.refund is not None:
-            return (), "the network that collected is not configured"
-        if not candidates:
-            return (), f"no route leads to a network for {payment.operation} and nw {payment.nw}"
-        usable, problems = [], []
+        usable, problems, unfit = list[ConfiguredNetwork](), list[str](), list[str | None]()
         for each in candidates:
-            submit = self._request(request, each, "", "")
-            objection = each.network.capabilities.objection(submit)
+            can, submit = each.network.capabilities, self._request(request, each, "", "")
+            objection = can.objection(submit)
             if objection is None and self.networks.is_blocked(each.name):
                 objection = "its circuit breaker is open"
             if objection is None:
                 usable.append(each)
             else:
                 problems.append(f"{each.name}: {objection}")
-        return usable, "; ".join(problems)
-
-    def _unfit_value(
-        self, request: PaymentRequest, candidates: Sequence[ConfiguredNetwork]
-    ) -> str | None:
-        """The value that every network of the route refuses, in words, or None."""
-        problems = [
-            each.network.capabilities.unfit_value(self._request(request, each, "", ""))
-            for each in candidates
-        ]
-        return problems[0] if problems and all(problems) else None
+                unfit.append(can.unfit_value(submit))
+        if usable:
+            return usable
+        if unfit and all(unfit):
+            return Reply(Code.BAD_REQUEST, "D5", str(unfit[0]), f"Bad request: {unfit[0]}")
+        missing = "the network that collected is not configured"
+        if request.refund is None:
+            missing = f"no route leads to a network for {payment.operation} and nw {payment.nw}"
+        problem = "; ".join(problems) or missing
+        log.error("a payment of service %d fails: %s", payment.service_id, problem)
+        return Reply(Code.SERVER_ERROR, "D32", problem)
 
     def _new_attempt(
         self,

@@ -272,13 +272,8 @@ class StatusAsking:
 
 def _status_query(attempt: Attempt) -> StatusQuery:
     return StatusQuery(
-        attempt.id,
-        attempt.reference,
-        attempt.transaction_id,
-        attempt.service_id,
-        attempt.operation,
-        attempt.network_id,
-        attempt.created_at,
+        *(attempt.id, attempt.reference, attempt.transaction_id, attempt.service_id),
+        *(attempt.operation, attempt.network_id, attempt.created_at),
     )
 
 

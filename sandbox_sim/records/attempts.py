@@ -308,6 +308,9 @@ def apply_report(
     jitter: a random number, at least 0 and below 1, for the time of the next question.
     """
     counted = _with_report_counted(attempt, report, terms, now)
+    next_ask_at = counted.next_ask_at
+    if report.source is not Source.NOTIFICATION:
+        next_ask_at = terms.schedule.next_ask(attempt.created_at, counted.polls, now, jitter)
     outcome = _effective_outcome(attempt, report)
     if outcome in {Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED}:
         different = differences(report._replace(outcome=outcome), attempt.sent, terms.always_sent)
@@ -315,7 +318,7 @@ def apply_report(
         if late is not None:
             return late
         if different:
-            return _apply_mismatch(counted, report, "; ".join(different), terms, now, jitter)
+            return _apply_mismatch(counted, "; ".join(different), next_ask_at)
     if outcome is Outcome.REVERSED and report.source is not Source.STATUS and terms.has_status:
         return Judgement(after_hint(counted, now), Change.NOTHING)
     if not attempt.is_open:
@@ -324,7 +327,7 @@ def apply_report(
         return _apply_failure(counted, outcome, report, terms, now)
     if outcome in FINAL:
         return Judgement(_with_final_outcome(counted, outcome, report, now), Change.ENDED)
-    return _apply_undecided(counted, outcome, report, terms, now, jitter)
+    return _apply_undecided(counted, outcome, report, next_ask_at)
 
 
 def after_hint(attempt: Attempt, now: datetime) -> Attempt:
@@ -532,9 +535,7 @@ def reversal_reason(reason: str) -> str:
     return f"reversed by the network: {reason}"
 
 
-def _apply_mismatch(
-    attempt: Attempt, report: Report, different: str, terms: Terms, now: datetime, jitter: float
-) -> Judgement:
+def _apply_mismatch(attempt: Attempt, different: str, next_ask_at: datetime | None) -> Judgement:
     """The attempt after a final report about something else than what was saved.
 
     A new mismatch is listed again, even after a person decided.
@@ -543,7 +544,7 @@ def _apply_mismatch(
     if is_new:
         attempt = attempt._replace(mismatch=different, settled_by="", settled_reason="")
     if attempt.is_open:
-        attempt = _with_next_ask(attempt, report, terms, now, jitter)
+        attempt = attempt._replace(next_ask_at=next_ask_at)
     return Judgement(attempt, Change.MISMATCH if is_new else Change.NOTHING)
 
 
@@ -563,12 +564,7 @@ def _apply_failure(
 
 
 def _apply_undecided(
-    attempt: Attempt,
-    outcome: Outcome,
-    report: Report,
-    terms: Terms,
-    now: datetime,
-    jitter: float,
+    attempt: Attempt, outcome: Outcome, report: Report, next_ask_at: datetime | None
 ) -> Judgement:
     """The attempt after a report that decides nothing."""
     updated = attempt
@@ -580,17 +576,7 @@ def _apply_undecided(
         if report.source is Source.STATUS:
             updated = updated._replace(failing_since=None)
     change = Change.NOTED if updated != attempt else Change.NOTHING
-    return Judgement(_with_next_ask(updated, report, terms, now, jitter), change)
-
-
-def _with_next_ask(
-    attempt: Attempt, report: Report, terms: Terms, now: datetime, jitter: float
-) -> Attempt:
-    """The attempt with the time of its next question, which a notification does not change."""
-    if report.source is Source.NOTIFICATION:
-        return attempt
-    due = terms.schedule.next_ask(attempt.created_at, attempt.polls, now, jitter)
-    return attempt._replace(next_ask_at=due)
+    return Judgement(updated._replace(next_ask_at=next_ask_at), change)
 
 
 class StoredDecision(NamedTuple):

@@ -124,9 +124,6 @@ def _recipients(request: SmsRequest) -> list[str] | Reply:
                 why = f"recipients[{index}]{value} is not a string of 9 to 15 digits"
                 return Reply(Code.BAD_RECIPIENTS, "D24", why)
         if len(recipients) > MAX_RECIPIENTS:
-            return Reply(
-                Code.TOO_MANY_RECIPIENTS,
-                "endpoint.10",
-                f"{len(recipients)} recipients exceed the maximum of {MAX_RECIPIENTS}",
-            )
+            why = f"{len(recipients)} recipients exceed the maximum of {MAX_RECIPIENTS}"
+            return Reply(Code.TOO_MANY_RECIPIENTS, "endpoint.10", why)
     return recipients

@@ -89,13 +89,9 @@ def submit_result(
     if not reader.word(document):
         meaning = statuses.get(answer.status, UNKNOWN)
     negative = meaning.outcome in {*_NEGATIVE, Outcome.UNKNOWN}
-    return SubmitResult(
-        meaning.outcome,
-        code=meaning.code,
-        reason=_describe_answer(answer.status, reader.reason(document)) if negative else "",
-        network_id=reader.network_id(document),
-        echo=reader.echo(document),
-    )
+    reason = _describe_answer(answer.status, reader.reason(document)) if negative else ""
+    network_id, echo = reader.network_id(document), reader.echo(document)
+    return SubmitResult(meaning.outcome, meaning.code, reason, network_id, echo=echo)
 
 
 def status_result(
@@ -120,12 +116,9 @@ def status_result(
     failed = outcome is Outcome.FAILED
     if failed and not failure_counts:
         outcome = Outcome.PENDING
-    return StatusResult(
-        outcome,
-        reason=reader.reason(document) if failed else "",
-        network_id=reader.network_id(document),
-        echo=reader.echo(document),
-    )
+    reason = reader.reason(document) if failed else ""
+    network_id, echo = reader.network_id(document), reader.echo(document)
+    return StatusResult(outcome, reason=reason, network_id=network_id, echo=echo)
 
 
 def _trusted_meaning(status: int, reader: AnswerReader, document: Mapping[str, Any]) -> Meaning:

@@ -106,16 +106,12 @@ def status_result(status: int, body: bytes, reference: str, transaction_id: str)
     outcome = outcome_of(document) if status == 200 else Outcome.UNKNOWN
     if outcome is Outcome.UNKNOWN:
         return StatusResult(Outcome.UNKNOWN, reason=_describe_answer(status, document))
-    echoed = echo(document)
     external_id = text_of(document.get("externalId"))
     # MTN repeats our transaction_id instead of the reference; another one means another payment.
     is_ours = external_id and external_id == transaction_id
-    return StatusResult(
-        outcome,
-        reason=failure(document, outcome),
-        network_id=network_id(document),
-        echo=echoed._replace(reference=(reference if is_ours else external_id) or None),
-    )
+    echoed = echo(document)._replace(reference=(reference if is_ours else external_id) or None)
+    reason, found_id = failure(document, outcome), network_id(document)
+    return StatusResult(outcome, reason=reason, network_id=found_id, echo=echoed)
 
 
 def outcome_of(document: Mapping[str, Any]) -> Outcome:

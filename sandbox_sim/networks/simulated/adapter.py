@@ -219,12 +219,8 @@ class SimulatedNetwork:
             result = StatusResult(Outcome.UNKNOWN, found=False, reason="unknown reference")
         else:
             outcome = taken.outcome(self._clock.now())
-            result = StatusResult(
-                outcome,
-                reason=taken.reason if outcome is Outcome.FAILED else "",
-                network_id=taken.network_id,
-                echo=taken.echo,
-            )
+            reason, found_id = taken.reason if outcome is Outcome.FAILED else "", taken.network_id
+            result = StatusResult(outcome, reason=reason, network_id=found_id, echo=taken.echo)
         self._report("status", query, result)
         return result
 
@@ -267,11 +263,8 @@ class SimulatedNetwork:
         if is_new:
             taken.reversed_at = self._reversed_at(taken)
             await self._schedule_notifications(taken)
-        return SubmitResult(
-            Outcome.PENDING,
-            network_id=taken.network_id,
-            redirect_url=request.landing_page if request.operation is Operation.CARD else "",
-        )
+        page = request.landing_page if request.operation is Operation.CARD else ""
+        return SubmitResult(Outcome.PENDING, network_id=taken.network_id, redirect_url=page)
 
     async def _schedule_notifications(self, taken: Taken) -> None:
         notify = self._settings.notify

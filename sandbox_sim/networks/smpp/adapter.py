@@ -12,6 +12,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -106,13 +107,9 @@ class Smpp:
         self._timeout_s = environment.timeout.total_seconds()
         self.scrubber = Scrubber([settings.password.get_secret_value()])
         self._deliveries = Deliveries(self._on_delivery)
+        clock, ids = environment.clock, environment.ids
         self._link = SmppLink(
-            environment.name,
-            settings,
-            environment.clock,
-            environment.ids,
-            self._deliveries,
-            self._timeout_s,
+            environment.name, settings, clock, ids, self._deliveries, self._timeout_s
         )
         self._window = asyncio.Semaphore(settings.window)
         self._throttle = Throttle(environment.clock, settings.throttled_for_s)
@@ -333,17 +330,12 @@ def _message_result(results: Sequence[SubmitResult], total: int) -> SubmitResult
     if last.outcome in {Outcome.NOT_SENT, Outcome.REFUSED}:
         # Earlier parts were sent, but the message never arrives complete.
         reason = _name_part(len(results), total, last.reason)
-        fault = last.network_fault
-        return SubmitResult(Outcome.FAILED, reason=reason, network_fault=fault)
+        return replace(last, outcome=Outcome.FAILED, code="", reason=reason)
     network_id = next((each.network_id for each in results if each.network_id), "")
     for number, each in enumerate(results, 1):
         if each.outcome is Outcome.UNKNOWN:
-            return SubmitResult(
-                Outcome.UNKNOWN,
-                reason=_name_part(number, total, each.reason),
-                network_id=network_id,
-                network_fault=each.network_fault,
-            )
+            reason = _name_part(number, total, each.reason)
+            return replace(each, reason=reason, network_id=network_id)
     return SubmitResult(Outcome.PENDING, network_id=network_id)
 
 

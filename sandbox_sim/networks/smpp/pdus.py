@@ -260,14 +260,10 @@ _STATES: Final[Mapping[str, Outcome]] = {
     **dict.fromkeys(("SCHEDLD", "ENROUTE", "ACCEPTD"), Outcome.PENDING),
 }
 
-# The values of the parameter message_state, as the text has them.
-_STATES_BY_NUMBER: Final[Mapping[int, str]] = dict(
-    enumerate(
-        (
-            *("SCHEDLD", "ENROUTE", "DELIVRD", "EXPIRED", "DELETED", "UNDELIV"),
-            *("ACCEPTD", "UNKNOWN", "REJECTD"),
-        )
-    )
+# The states in the order of the values that the parameter message_state has for them.
+_STATES_IN_ORDER: Final = (
+    *("SCHEDLD", "ENROUTE", "DELIVRD", "EXPIRED", "DELETED", "UNDELIV"),
+    *("ACCEPTD", "UNKNOWN", "REJECTD"),
 )
 
 _ID: Final = re.compile(r"\bid:([^\s\0]+)", re.IGNORECASE)
@@ -311,7 +307,8 @@ def receipt_of(delivered: "DeliverSm") -> Receipt | None:
     text = _QUOTED.split(_text_of(delivered, parameters), maxsplit=1)[0]
     text_state = _search(_STATE, text).upper()
     state = parameters.get(_MESSAGE_STATE, b"")
-    parameter_state = _STATES_BY_NUMBER.get(state[0], "") if len(state) == 1 else ""
+    is_listed = len(state) == 1 and state[0] < len(_STATES_IN_ORDER)
+    parameter_state = _STATES_IN_ORDER[state[0]] if is_listed else ""
     outcome = _outcome(text_state, parameter_state)
     if kind == _INTERMEDIATE and outcome in {Outcome.SUCCEEDED, Outcome.FAILED}:
         outcome = Outcome.PENDING

@@ -8,6 +8,7 @@ cassette are replaced by those of the request.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -55,42 +56,37 @@ class _Playing(NamedTuple):
     attempt_id: str
 
 
+@dataclass(eq=False, repr=False)
 class Replay:
     """An HTTP client that answers from the cassettes of a folder.
+
+    It reads them when it is made, and raises `BadCassette` if the folder has none, or one of them
+    cannot be read.
 
     parse_callback: parses a callback.
     """
 
-    def __init__(
-        self,
-        network: str,
-        folder: Path,
-        clock: Clock,
-        scrubber: Scrubber,
-        parse_callback: ParseCallback,
-    ) -> None:
-        """Read every cassette.
+    network: str
+    folder: Path
+    clock: Clock
+    scrubber: Scrubber
+    parse_callback: ParseCallback
 
-        Raises:
-            BadCassette: the folder has none, or one of them cannot be read.
-        """
-        self._network = network
-        self._folder = folder
-        self._clock = clock
-        self._scrubber = scrubber
-        self._parse_callback = parse_callback
+    def __post_init__(self) -> None:
         self._events: NetworkEvents | None = None
-        self._cassettes = {each.name: read_cassette(each) for each in sorted(folder.glob("*.json"))}
+        self._cassettes = {
+            each.name: read_cassette(each) for each in sorted(self.folder.glob("*.json"))
+        }
         if not self._cassettes:
-            raise BadCassette(f"{folder} has no cassette")
+            raise BadCassette(f"{self.folder} has no cassette")
         self._used: set[str] = set()
         self._playing: dict[str, _Playing] = {}
-        self._callbacks = ScheduledCalls(clock)
+        self._callbacks = ScheduledCalls(self.clock)
 
     @property
     def detail(self) -> str:
         """The folder and the number of cassettes, in words."""
-        return f"replays {len(self._cassettes)} cassettes of {self._folder}"
+        return f"replays {len(self._cassettes)} cassettes of {self.folder}"
 
     async def open(self, events: NetworkEvents) -> None:
         """Start to send the recorded callbacks."""
@@ -112,7 +108,7 @@ class Replay:
             self._start(reference, url, request, attempt_id)
         playing = self._playing.get(reference)
         if playing is None:
-            missing = f"no cassette in {self._folder} has {_describe(url, request)}"
+            missing = f"no cassette in {self.folder} has {_describe(url, request)}"
             answer: HttpAnswer | NoAnswer = NoAnswer(False, missing, network_fault=False)
         else:
             answer = _replayed_answer(playing.cassette.answer, playing.texts)
@@ -133,10 +129,10 @@ class Replay:
         playing = self._playing.get(str(read_json(body)["transaction_id"]))
         statuses = playing.cassette.statuses if playing else ()
         if playing is None or not statuses:
-            missing = f"no cassette in {self._folder} has this status"
+            missing = f"no cassette in {self.folder} has this status"
             answer: HttpAnswer | NoAnswer = NoAnswer(True, missing, network_fault=False)
         else:
-            passed = (self._clock.now() - playing.began) / timedelta(milliseconds=1)
+            passed = (self.clock.now() - playing.began) / timedelta(milliseconds=1)
             until_now = [each for each in statuses if each.after_ms <= passed]
             answer = _replayed_answer((until_now or statuses[:1])[-1], playing.texts)
         self._report(purpose, attempt_id, url, body, answer)
@@ -149,7 +145,7 @@ class Replay:
             return
         cassette = self._cassettes[name]
         texts = _replacements(cassette.request, request)
-        self._playing[reference] = _Playing(name, cassette, texts, self._clock.now(), attempt_id)
+        self._playing[reference] = _Playing(name, cassette, texts, self.clock.now(), attempt_id)
         self._schedule_callbacks(self._playing[reference])
 
     def _report(
@@ -159,17 +155,17 @@ class Replay:
         if self._events is None:
             return
         sent = Exchange(
-            self._network,
+            self.network,
             purpose,
             attempt_id,
-            self._clock.now(),
+            self.clock.now(),
             0,
             "REPLAY",
-            self._scrubber.text(url),
+            self.scrubber.text(url),
             {},
-            self._scrubber.body(body),
+            self.scrubber.body(body),
         )
-        self._events.exchanged(with_answer(sent, answer, self._scrubber))
+        self._events.exchanged(with_answer(sent, answer, self.scrubber))
 
     def _find_cassette(self, url: str, request: Mapping[str, Any]) -> str | None:
         """The name of the cassette to answer from; None if none of them fits."""
@@ -191,12 +187,12 @@ class Replay:
         for each in playing.cassette.callbacks:
             due = playing.began + timedelta(milliseconds=each.after_ms)
             body = _fill_in(each.body, playing.texts)
-            raw = RawNotification(self._network, "POST", playing.attempt_id, "", _JSON, body, due)
+            raw = RawNotification(self.network, "POST", playing.attempt_id, "", _JSON, body, due)
             self._callbacks.add(due, partial(self._send_callback, playing.name, raw))
 
     async def _send_callback(self, name: str, raw: RawNotification) -> None:
         try:
-            for each in self._parse_callback(raw):
+            for each in self.parse_callback(raw):
                 if self._events is not None:
                     await self._events.notified(each)
         except Exception as error:  # the callbacks of the other cassettes still come

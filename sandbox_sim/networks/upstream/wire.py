@@ -87,12 +87,9 @@ def body_of(request: SubmitRequest) -> str:
 def sms_result(item: Mapping[str, Any], query: StatusQuery) -> StatusResult:
     """The result for an SMS, from its item in the history."""
     outcome = _SMS_OUTCOMES.get(text_field(item, "status"), Outcome.UNKNOWN)
-    return StatusResult(
-        outcome,
-        reason=text_field(item, "error_message") if outcome is Outcome.FAILED else "",
-        network_id=query.network_id,
-        echo=Echo(query.reference, amount_of(item.get("units_charged"))),
-    )
+    reason = text_field(item, "error_message") if outcome is Outcome.FAILED else ""
+    echo = Echo(query.reference, amount_of(item.get("units_charged")))
+    return StatusResult(outcome, reason=reason, network_id=query.network_id, echo=echo)
 
 
 def _fields(request: SubmitRequest) -> dict[str, object]:
