@@ -221,11 +221,12 @@ class CallbackRecord(NamedTuple):
         """The callback after one more attempt.
 
         It is pending while attempts are left, delivered after an acknowledgement, and failed after
-        the last attempt.
+        the last attempt. An attempt that another one overtook leaves it delivered.
         sent_to: the address of the attempt, where a rewrite changed it.
         """
         number = len(self.attempts) + 1
-        next_at = None if response.acknowledges else schedule.next_attempt_at(number, at)
+        delivered = response.acknowledges or self.state is DeliveryState.DELIVERED
+        next_at = None if delivered else schedule.next_attempt_at(number, at)
         attempt = DeliveryAttempt(
             number=number,
             at=at,
@@ -237,7 +238,7 @@ class CallbackRecord(NamedTuple):
             next_attempt_at=next_at,
         )
         undelivered = DeliveryState.FAILED if next_at is None else DeliveryState.RETRYING
-        state = DeliveryState.DELIVERED if response.acknowledges else undelivered
+        state = DeliveryState.DELIVERED if delivered else undelivered
         return self._replace(state=state, attempts=(*self.attempts, attempt))
 
 
