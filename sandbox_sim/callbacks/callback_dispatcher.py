@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from operator import methodcaller
 from typing import Final, NamedTuple
 
 from sandbox_sim.callbacks.bodies import sign
@@ -251,7 +252,8 @@ class CallbackDispatcher:
         """
         unsent = ReceiverResponse(None, "", 0, problem, FailureKind.SETTING)
         now, once = self.clock.now(), replace(self.behaviour.present.schedule, attempts=0)
-        await self._save_attempt(unit, job, callback.with_attempt(unsent, now, once))
+        attempt = methodcaller("with_attempt", unsent, now, once)
+        await self._save_attempt(job, callback, attempt, unit)
         text = "callback of transaction %s of service %d is not sent: %s [%s]"
         name = redact_text(callback.transaction_id)
         return lambda: log.error(text, name, callback.service_id, problem, callback.id)
@@ -466,15 +468,8 @@ class CallbackDispatcher:
     ) -> None:
         """Save an attempt, and add the job of the next one if there is one."""
         schedule = self.behaviour.present.schedule
-
-        async def save(unit: Unit) -> CallbackRecord:
-            # A person may have resent it, perhaps to another address, since it was claimed.
-            found = await unit.callback(callback.service_id, callback.id) or callback
-            signed = found._replace(signature=callback.signature)
-            attempted = signed.with_attempt(answer, self.clock.now(), schedule, sent_to)
-            await self._save_attempt(unit, job, attempted)
-            return attempted
-
+        attempt = methodcaller("with_attempt", answer, self.clock.now(), schedule, sent_to)
+        save = partial(self._save_attempt, job, callback, attempt)
         # While the store is away it is not sent again.
         on_away = partial(log.error, "an attempt could not be recorded, trying again: %s")
         attempted = await run_until_saved(self.store, self.clock, save, on_away)
@@ -482,16 +477,29 @@ class CallbackDispatcher:
         self.activity.callback_attempts[attempted.state] += 1
         self._log_attempt(attempted, schedule, answer.failure_kind)
 
-    async def _save_attempt(self, unit: Unit, job: Job, attempted: CallbackRecord) -> None:
-        attempt = attempted.attempts[-1]
+    async def _save_attempt(
+        self,
+        job: Job,
+        callback: CallbackRecord,
+        attempt: Callable[[CallbackRecord], CallbackRecord],
+        unit: Unit,
+    ) -> CallbackRecord:
+        """Save what `attempt` makes of the callback, and the next job; returns the callback."""
         # The job first: after a reset or a restore it raises `JobLost`, and the callback that the
         # store has then is another one.
         await unit.finish(job)
-        await unit.save_callback(attempted)
-        if attempt.number == 1:
-            await self.reordering.on_first_attempt(unit, attempted, attempt.at)
-        if attempt.next_attempt_at is not None:
-            await unit.add_job(attempted.delivery_job(attempt.next_attempt_at))
+        attempted = attempt(callback)
+        if not await unit.save_callback(attempted, before=callback):
+            # A person has sent it again meanwhile, perhaps to another address.
+            current = await unit.callback(callback.service_id, callback.id) or callback
+            attempted = attempt(current._replace(signature=callback.signature))
+            await unit.save_callback(attempted)
+        last = attempted.attempts[-1]
+        if last.number == 1:
+            await self.reordering.on_first_attempt(unit, attempted, last.at)
+        if last.next_attempt_at is not None:
+            await unit.add_job(attempted.delivery_job(last.next_attempt_at))
+        return attempted
 
     def _log_attempt(
         self, callback: CallbackRecord, schedule: RetrySchedule, failure_kind: FailureKind | None

@@ -165,14 +165,18 @@ class Unit(Protocol):
 
     # Callbacks with their attempts, and the built-in inboxes that receive them.
     #
-    # Only `add_inbox_message` may lock. Attempts at callbacks need no lock: only the server that
-    # has claimed the job saves one.
+    # Only `add_inbox_message` may lock.
 
     async def callback(self, service_id: int | None, callback_id: str) -> CallbackRecord | None:
         """One callback with its attempts, of this service or of any (None); or None."""
 
-    async def save_callback(self, callback: CallbackRecord) -> None:
+    async def save_callback(
+        self, callback: CallbackRecord, before: CallbackRecord | None = None
+    ) -> bool:
         """Add a callback, or replace the one with its id.
+
+        before: what it was when it was read. If it has another address or other attempts now, this
+        does nothing and returns False.
 
         For each service, all unfinished callbacks and the newest `KEPT_CALLBACKS` finished ones are
         kept.

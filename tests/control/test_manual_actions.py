@@ -17,11 +17,41 @@ from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.payments.settlement import Settlement
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.records.behaviour import Behaviour
-from sandbox_sim.records.callbacks import DeliveryState
+from sandbox_sim.records.callbacks import DeliveryState, ReceiverResponse
 from tests.conftest import Works, to
-from tests.fakes import BROKEN, FailingStore
+from tests.fakes import BROKEN, OK, FailingStore
 from tests.sample_records import SERVICE, after, callback, entry
 from tests.turns import SOON_S, idle
+
+SLOW, QUICK = "http://slow.test/callback", "http://quick.test/callback"
+
+
+def actions_of(works: Works) -> ManualActions:
+    journal = Journal(works.store, works.clock)
+    settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
+    return ManualActions(works.store, works.clock, journal, settlement, works.jobs)
+
+
+@pytest.mark.decision("D30")
+@pytest.mark.parametrize("late", [BROKEN, OK])
+async def test_an_attempt_that_ends_after_a_resend_does_not_undo_it(
+    works: Works, late: ReceiverResponse
+) -> None:
+    works.sender.hang(SLOW)
+    await works.notify(callback(url=SLOW))
+    await works.start()
+    await actions_of(works).resend("C1", QUICK)
+    await works.called(QUICK)
+
+    works.sender.answers = [late]
+    works.sender.answer_all()
+    await asyncio.wait_for(idle(works.deliveries), SOON_S)
+
+    found = await works.callback()
+    attempts = [(each.number, each.sent_to, each.status_code) for each in found.attempts]
+    assert attempts == [(1, QUICK, 200), (2, SLOW, late.status_code)]
+    assert (found.url, found.state) == (QUICK, DeliveryState.DELIVERED)
+    assert await works.next_due() is None
 
 
 @pytest.mark.decision("D30")
@@ -57,8 +87,7 @@ async def test_a_restore_or_reset_cancels_running_deliveries_of_its_service(work
     journal = Journal(works.store, works.clock)
     snapshots = Snapshots(works.store, works.clock, journal, works.jobs)
     await snapshots.save("before", SERVICE)
-    settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
-    actions = ManualActions(works.store, works.clock, journal, settlement, works.jobs)
+    actions = actions_of(works)
     works.sender.hang(url)
     await works.notify(callback("ours", url=url), callback("other", url=url, service_id=56))
     await works.start()
@@ -81,14 +110,13 @@ async def test_the_deliveries_go_on_where_a_reset_or_restore_cannot_be_saved(
     journal = Journal(works.store, works.clock)
     snapshots = Snapshots(works.store, works.clock, journal, works.jobs)
     await snapshots.save("before", SERVICE)
-    settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
-    actions = ManualActions(works.store, works.clock, journal, settlement, works.jobs)
-    works.sender.hang("http://slow.test/callback")
+    actions = actions_of(works)
+    works.sender.hang(SLOW)
     await works.notify(*to("slow.test", MAX_CONCURRENT_PER_RECEIVER + 2))
     await works.start()
 
     async def run(work: Callable[[Unit], Awaitable[Any]]) -> Any:
-        if work.__qualname__.endswith(f"{act}.<locals>.work"):
+        if getattr(work, "__qualname__", "").endswith(f"{act}.<locals>.work"):
             raise StoreError("the disk is full")
         return await FailingStore.run(works.store, work)
 
@@ -109,8 +137,7 @@ async def test_no_delivery_of_a_service_begins_while_its_records_are_replaced(
     journal = Journal(works.store, works.clock)
     snapshots = Snapshots(works.store, works.clock, journal, works.jobs)
     await snapshots.save("before", SERVICE)
-    settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
-    actions = ManualActions(works.store, works.clock, journal, settlement, works.jobs)
+    actions = actions_of(works)
     works.sender.hang(slow)
     await works.notify(callback("running", url=slow))
     await works.start()

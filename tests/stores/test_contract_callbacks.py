@@ -41,6 +41,30 @@ async def test_a_callback_is_read_as_it_was_saved_and_keeps_its_place(store: Sto
     assert await unit_of(store).list_callbacks(every(SERVICE)) == [*saved.values()][::-1]
 
 
+@pytest.mark.parametrize(
+    "newer",
+    [
+        tried("C1", REFUSED, REFUSED),
+        tried("C1", REFUSED).with_address("http://elsewhere.test/"),
+        tried("C1", REFUSED).with_address("http://shop:secret@127.0.0.1/callback"),
+    ],
+)
+async def test_a_callback_that_was_changed_since_it_was_read_is_not_replaced(
+    store: Store, newer: CallbackRecord
+) -> None:
+    unit, answered = unit_of(store), ReceiverResponse(200, "", 3)
+    read = tried("C1", REFUSED).with_address("http://shop:another@127.0.0.1/callback")
+    attempted = read.with_attempt(answered, NOW, Behaviour().schedule)
+    await unit.save_callback(newer)
+
+    assert not await unit.save_callback(attempted, before=read)
+    assert await unit.callback(SERVICE, "C1") == newer
+
+    await unit.save_callback(read)
+    assert await unit.save_callback(attempted, before=read)
+    assert await unit.callback(SERVICE, "C1") == attempted
+
+
 async def test_a_row_of_a_version_without_retrying_is_read_as_retrying(tmp_path: Path) -> None:
     """An older version writes `pending` between two attempts."""
     path = tmp_path / "state.sqlite3"

@@ -40,6 +40,9 @@ _SANDBOX: Final = ServiceMode.SANDBOX
 _LIVE: Final = ServiceMode.PRODUCTION
 
 
+# Nothing else changes while a callback is being sent.
+_sent_parts: Final = attrgetter("attempts", "url", "target")
+
 _INITIATION_ORDER: Final = attrgetter("initiated_at", "network_transaction_id")
 
 
@@ -159,20 +162,24 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryNetworkRecords):
     def _service_of(self, record: TransactionRecord | CallbackRecord | Message) -> Service:
         return self._service(record.mode, record.service_id)
 
-    async def save_callback(self, callback: CallbackRecord) -> None:
+    async def save_callback(
+        self, callback: CallbackRecord, before: CallbackRecord | None = None
+    ) -> bool:
         service = self._service_of(callback)
-        before = service.callbacks.get(callback.id)
-        if before is None:
+        current = service.callbacks.get(callback.id)
+        if before and current and _sent_parts(current) != _sent_parts(before):
+            return False
+        if current is None:
             self._set(service.numbers, callback.id, next(self._numbers))
         self._set(service.callbacks, callback.id, callback)
         self._record_changes(EventType.CALLBACK, callback)
-        finished_before = before is not None and not before.state.is_waiting
-        if callback.state.is_waiting or finished_before:
-            return
-        service.finished.append(callback.id)
-        self.undo.append(service.finished.pop)
-        if len(service.finished) > KEPT_CALLBACKS:
-            self._drop_callback(service, service.finished.popleft())
+        finished_before = current is not None and not current.state.is_waiting
+        if not (callback.state.is_waiting or finished_before):
+            service.finished.append(callback.id)
+            self.undo.append(service.finished.pop)
+            if len(service.finished) > KEPT_CALLBACKS:
+                self._drop_callback(service, service.finished.popleft())
+        return True
 
     async def services_with_held_callbacks(self) -> Sequence[int]:
         return [

@@ -200,10 +200,16 @@ INBOX_MESSAGE: Final = ("id", "at", "document")
 
 
 def from_callback(callback: CallbackRecord) -> Row:
-    """A row in the order of `CALLBACK`; attempts are JSON, with times relative to `created_at`."""
-    row, created = [*_CALLBACK.row(callback)], callback.created_at
-    row[_ATTEMPTS] = json.dumps([_from_attempt(each, created) for each in callback.attempts])
+    """A row in the order of `CALLBACK`."""
+    row = [*_CALLBACK.row(callback)]
+    row[_ATTEMPTS] = attempts_text(callback)
     return row
+
+
+def attempts_text(callback: CallbackRecord) -> str:
+    """Its attempts as JSON, with times relative to `created_at`."""
+    created = callback.created_at
+    return json.dumps([_from_attempt(each, created) for each in callback.attempts])
 
 
 def to_callback(row: Row) -> CallbackRecord:

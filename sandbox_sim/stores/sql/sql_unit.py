@@ -127,6 +127,12 @@ _CARD_PAGE = select(rows.CARD_PAGE.columns, "checkouts", "id = ?")
 
 _SAVE_CALLBACK = upsert("callbacks", "id", rows.CALLBACK)
 
+# Nothing else changes while a callback is being sent.
+_SAVE_CALLBACK_IF_UNCHANGED = (
+    f"{_SAVE_CALLBACK} WHERE callbacks.attempts = ? AND callbacks.url = ? "
+    "AND coalesce(callbacks.target, '') = ? RETURNING number"
+)
+
 _CALLBACK = select(rows.CALLBACK, "callbacks", "id = ?")
 
 _RELEASE_CALLBACKS = (
@@ -278,9 +284,18 @@ class SqlUnit(
         found = None if row is None else rows.to_callback(row)
         return found if found is not None and service_id in {None, found.service_id} else None
 
-    async def save_callback(self, callback: CallbackRecord) -> None:
-        await self._fetch(_SAVE_CALLBACK, *rows.from_callback(callback))
+    async def save_callback(
+        self, callback: CallbackRecord, before: CallbackRecord | None = None
+    ) -> bool:
+        row = rows.from_callback(callback)
+        if before is None:
+            await self._fetch(_SAVE_CALLBACK, *row)
+        else:
+            unchanged = rows.attempts_text(before), before.url, before.target or ""
+            if not await self._fetch(_SAVE_CALLBACK_IF_UNCHANGED, *row, *unchanged):
+                return False
         self._record_changes(EventType.CALLBACK, callback)
+        return True
 
     async def services_with_held_callbacks(self) -> Sequence[int]:
         found = await self._fetch("SELECT DISTINCT service_id FROM callbacks WHERE held = 1")
