@@ -35,8 +35,11 @@ def store_of(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store,
     if settings.store.startswith("sqlite:"):
         from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore  # noqa: PLC0415
 
-        path, durability = settings.sqlite_path, settings.durability
-        return SqliteStore(path, clock, durability, keep or KEPT_IN_A_DATABASE), None
+        try:
+            path = settings.sqlite_path
+        except OSError as error:
+            raise StoreError(str(error)) from None
+        return SqliteStore(path, clock, settings.durability, keep or KEPT_IN_A_DATABASE), None
     if is_postgres(settings.store):
         try:
             from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415

@@ -6,6 +6,7 @@ braces are JSON. For all other cases there is `--match-json`.
 """
 
 import functools
+import getpass
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -114,6 +115,19 @@ class Seconds(click.ParamType[float]):
         if not self._allows(seconds):
             self.fail(f"{value!r} is not {self._allowed}", param, ctx)
         return seconds
+
+
+def _user_name() -> str | None:
+    """The name of the user; None if this machine has none, as in a container."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # before Python 3.13 and since then
+        return None
+
+
+def by_option(help_text: str) -> Callable[[Command], Command]:
+    """The option for the name of the person who decides."""
+    return click.option("--by", default=_user_name, show_default="your user name", help=help_text)
 
 
 def timeout_option(help_text: str, default: float = 10) -> Callable[[Command], Command]:

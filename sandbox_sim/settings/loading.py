@@ -86,6 +86,9 @@ def _validated(
     values: Mapping[str, Any], origins: Mapping[str, str], problems: Sequence[str]
 ) -> Settings:
     """Make the settings. Raises `ConfigError` if they are invalid or `problems` is not empty."""
+    if garbled := [name for name, value in values.items() if not _is_utf_8(value)]:
+        lines = (f"{name} (from {origins[name]}): must be UTF-8" for name in garbled)
+        raise ConfigError("\n".join([*problems, *lines]))
     try:
         settings = Settings(**values)
     except ValidationError as error:
@@ -93,6 +96,15 @@ def _validated(
     if problems:
         raise ConfigError("\n".join(problems))
     return settings
+
+
+def _is_utf_8(value: object) -> bool:
+    """Whether a value has no surrogates, which stand for bytes that are not UTF-8."""
+    try:
+        json.dumps(value, skipkeys=True, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_toml(file: Path) -> Mapping[str, Any]:

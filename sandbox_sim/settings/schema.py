@@ -513,10 +513,16 @@ def _unsafe_problems(settings: Settings) -> Iterator[str]:
 
 
 def state_folder() -> Path:
-    """The folder in which the state of this user's servers is kept."""
+    """The folder in which the state of this user's servers is kept.
+
+    Raises `OSError` if the user has no home folder.
+    """
     from platformdirs import user_state_path  # noqa: PLC0415 -- not every command needs it
 
-    return user_state_path("sandbox-sim", appauthor=False)
+    try:
+        return user_state_path("sandbox-sim", appauthor=False)
+    except RuntimeError:
+        raise OSError("this user has no home folder: set HOME or XDG_STATE_HOME") from None
 
 
 def certify_report() -> Path:

@@ -183,7 +183,9 @@ class RemoteGateway(ServiceGateway):
             raise ValueError(f"{URL_VARIABLE} must be an address such as http://127.0.0.1:8233")
         try:
             name = self._control("version", None, "GET")["name"]
-        except (OSError, HTTPException, LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError):
+            name = None
+        except (OSError, HTTPException, ValueError) as error:
             text = f"{URL_VARIABLE}: no gateway answers at {self.url} ({error}); {hint}"
             raise ValueError(text) from None
         if name != "sandbox_sim":

@@ -112,6 +112,20 @@ class TestFile:
         assert too_deep.startswith("allowed_prefixes (from flag): must be a list, such as ")
 
 
+def test_texts_that_are_not_utf_8_are_refused_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python has a byte that is not UTF-8 as a surrogate; an escape in JSON may be one too."""
+    monkeypatch.setenv("SANDBOX_SIM_CONTROL_TOKEN", "\udcff")
+    monkeypatch.setenv("SANDBOX_SIM_NETWORKS__MTN__API_KEY", "\udcff")
+    credentials = r'[{"client_key": "shop", "secret_key": "\ud800"}]'
+
+    assert config_error(host="\udcff", credentials=credentials).splitlines() == [
+        "control_token (from environment): must be UTF-8",
+        "networks (from environment): must be UTF-8",
+        "host (from flag): must be UTF-8",
+        "credentials (from flag): must be UTF-8",
+    ]
+
+
 def test_a_host_that_others_reach_needs_a_control_token() -> None:
     for host in ("127.0.0.1", "127.0.0.2", "::1", "localhost"):
         assert load(None, {"host": host}).settings.loopback

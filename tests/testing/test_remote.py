@@ -132,6 +132,7 @@ def test_a_wrong_address_or_token_is_named(server: SandboxGateway) -> None:
     for url, token, problem in (
         ("http://127.0.0.1:9", "secret", "no gateway answers at http://127.0.0.1:9 "),
         ("127.0.0.1:8233", "secret", "must be an address such as http://127.0.0.1:8233"),
+        (f"{server.url}/x", "secret", f"the server at {server.url}/x is not sandbox_sim; start"),
         (server.url, "wrong", "set SANDBOX_SIM_TOKEN to its control token"),
     ):
         with pytest.raises(ValueError, match="SANDBOX_SIM_URL") as raised:

@@ -1,6 +1,7 @@
 """`sandbox-sim certify`: runs the cases, bad days of a payment, against the user's application."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -275,12 +276,11 @@ def wait_for_change(folder: Path, before: Snapshot, report: Path | None = None) 
 
 
 def _modification_times(folder: Path) -> Iterator[tuple[Path, int]]:
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            if not entry.name.startswith(".") and entry.name not in _SKIPPED_FOLDERS:
-                yield from _modification_times(entry)
-        elif entry.suffix in _SOURCE_SUFFIXES or entry.name == ".env":
-            try:
-                yield entry, entry.stat().st_mtime_ns
-            except OSError:  # an editor has just replaced it
-                yield entry, 0
+    for parent, folders, names in os.walk(folder, followlinks=True):  # skips what it may not read
+        folders[:] = [name for name in folders if name[0] != "." and name not in _SKIPPED_FOLDERS]
+        for file in (Path(parent, name) for name in names):
+            if file.suffix in _SOURCE_SUFFIXES or file.name == ".env":
+                try:
+                    yield file, file.stat().st_mtime_ns
+                except OSError:  # an editor has just replaced it
+                    yield file, 0

@@ -1,7 +1,6 @@
 """`sandbox-sim ledger`: balances, postings, manual entries, and settlement to merchants."""
 
 import csv
-import getpass
 import io
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -11,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from sandbox_sim.cli.client import Session, with_session
-from sandbox_sim.cli.options import Day, Filter, Query, list_options
+from sandbox_sim.cli.options import Day, Filter, Query, by_option, list_options
 from sandbox_sim.cli.tables import next_page_line, table
 
 _ACCOUNTS = "sms, collection, payout or airtime"
@@ -32,9 +31,7 @@ def ledger() -> None:
     """Balances, postings and SMS units; the books of mode P."""
 
 
-_by = click.option(
-    "--by", default=getpass.getuser, show_default="your user name", help="Who makes the entry."
-)
+_by = by_option("Who makes the entry.")
 _reference = click.option("--reference", help="Your own reference, such as a ticket number.")
 
 

@@ -3,7 +3,6 @@
 `transactions refund` pays a collection back to its payer. Source: D45.
 """
 
-import getpass
 import json
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
@@ -16,6 +15,7 @@ from sandbox_sim.cli import tables
 from sandbox_sim.cli.client import CommandFailed, ControlApiError, Session, with_session
 from sandbox_sim.cli.options import (
     Query,
+    by_option,
     check_address,
     check_ids,
     list_options,
@@ -62,7 +62,7 @@ def _parse_amount(_context: click.Context, _param: click.Parameter, text: str | 
 @click.option(
     "--amount", callback=_parse_amount, help="The amount to refund; by default all that is left."
 )
-@click.option("--by", default=getpass.getuser, show_default="your user name", help="Who refunds.")
+@by_option("Who refunds.")
 @click.option("--reason", required=True, help="Why; it is saved with your name.")
 @click.option("--id", "transaction_id", help="The id of the refund; a repeated one is refused.")
 @_mode
@@ -173,12 +173,7 @@ def _check_ids_and_status(
 @click.argument("ids", nargs=-1, metavar="[SERVICE_ID] ID", callback=_check_ids_and_status)
 @click.argument("status", callback=_parse_status)
 @click.option("--reason", help="Mode P: why; it is saved with your name.")
-@click.option(
-    "--by",
-    default=getpass.getuser,
-    show_default="your user name",
-    help="Mode P: who decides.",
-)
+@by_option("Mode P: who decides.")
 @click.option("--force", is_flag=True, help="Mode P: decide even if the network says otherwise.")
 @click.option("--amount", help="Mode P: the amount that the network confirmed, if it differs.")
 @click.option("--network-id", help="Mode P: the network's own identifier of the payment.")

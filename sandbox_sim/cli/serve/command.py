@@ -45,7 +45,7 @@ def _run(settings: Settings, *, as_json: bool) -> int:
     _warn_about_plain_http(settings)
     try:
         tls_context(settings)  # also here, so that an error is reported once, not by each worker
-    except TlsError as error:
+    except (TlsError, OSError) as error:
         click.echo(f"tls: {error}", err=True)
         return 1
     if settings.workers == 1:

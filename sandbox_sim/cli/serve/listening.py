@@ -203,18 +203,19 @@ def registered(settings: Settings, port: int) -> Iterator[None]:
     url = f"{settings.scheme}://{client_host(settings.host, port)}"
     since = iso(SystemClock().now())
     server = RunningServer(os.getpid(), url, port, _store_name(settings), since)
-    file = _servers_folder() / f"{server.pid}.json"
+    name = f"{server.pid}.json"
     with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        for other in file.parent.glob("*.json"):
+        folder = _servers_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        for other in folder.glob("*.json"):
             if _read_server(other) is None:
                 other.unlink(missing_ok=True)
-        file.write_text(json.dumps(server._asdict()), "utf-8")
+        (folder / name).write_text(json.dumps(server._asdict()), "utf-8")
     try:
         yield
     finally:
         with contextlib.suppress(OSError):
-            file.unlink(missing_ok=True)
+            (_servers_folder() / name).unlink(missing_ok=True)
 
 
 def listening_on(port: int) -> RunningServer | None:

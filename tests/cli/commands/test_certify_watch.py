@@ -1,5 +1,6 @@
 """`certify --watch` waits until a source file has changed and all have stopped changing."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,26 @@ def test_source_files_are_watched_and_files_that_the_application_writes_are_not(
         "pages/order.html",
         ".env",
     }
+
+
+def test_a_folder_that_the_user_may_not_read_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as that of a database, which belongs to another user."""
+    (tmp_path / "shop.py").write_text("x")
+    (tmp_path / "data").mkdir(mode=0)
+    tmp_path.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    user = os.geteuid()
+    if user == 0:  # root may read everything
+        os.seteuid(65534)
+    try:
+        seen = snapshot(Path())
+    finally:
+        os.seteuid(user)
+        (tmp_path / "data").chmod(0o700)
+
+    assert {*seen} == {Path("shop.py")}
 
 
 @pytest.mark.parametrize("written", ["report.html", "{folder}/report.html"])

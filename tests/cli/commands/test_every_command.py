@@ -101,3 +101,19 @@ def test_the_help_of_doctor_keeps_its_table() -> None:
 
     assert "\\b" not in shown
     assert "    compares trans_status with 000   callback_profile = trans_bare\n" in shown
+
+
+async def test_a_user_without_a_name_as_in_a_container_can_decide_a_payment(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 2**31 - 2)  # no entry in /etc/passwd
+    await sandbox.collect(transaction_id="T1")
+
+    settled = await on(sandbox, "transactions", "settle", "T1", "failed")
+    refused = await on(sandbox, "ledger", "topup", "55", "5", "--mode", "P", "--reason", "stock")
+
+    assert (settled.exit_code, settled.stdout) == (0, "T1 is 001 failed\n")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert isinstance(refused.exception, SystemExit)

@@ -19,6 +19,7 @@ from sandbox_sim.settings.loading import load
 from sandbox_sim.settings.schema import Settings
 from tests.cli.fake_servers import answering
 from tests.cli.processes import (
+    SOON,
     answers,
     command,
     end,
@@ -235,6 +236,47 @@ SHUT = (sys.executable, "-c", "import os, sys; os.close(1); os.execv(sys.argv[1]
 HOST_ADVICE = (
     "host must be a name or an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all"
 )
+
+
+# A user without a home folder, such as one of a container that /etc/passwd does not have.
+NO_HOME = """
+import platformdirs
+
+def user_state_path(*_, **options):
+    raise RuntimeError("could not determine the home directory")
+
+platformdirs.user_state_path = user_state_path
+"""
+
+
+class TestNoHomeFolder:
+    def test_a_store_in_memory_needs_none(self) -> None:
+        with running(*("serve", "--port", "0", "--store", "memory:"), before=NO_HOME) as server:
+            url = ready_url(server)
+            assert answers(f"{url}/_sandbox/certify")
+            code, _, err = end(server, signal.SIGTERM)
+
+        assert (code, err) == (0, "")
+
+    @pytest.mark.parametrize(
+        ("arguments", "before", "after"),
+        [
+            (
+                (),
+                "the store cannot be opened",
+                "  choose another store: --store sqlite:PATH or --store memory:\n",
+            ),
+            (("--tls", "--store", "memory:"), "tls", ""),
+        ],
+    )
+    def test_what_needs_one_says_so(
+        self, arguments: tuple[str, ...], before: str, after: str
+    ) -> None:
+        problem = "this user has no home folder: set HOME or XDG_STATE_HOME"
+        with running("serve", "--port", "0", *arguments, before=NO_HOME) as server:
+            assert server.wait(SOON) == 1
+            assert server.stderr is not None
+            assert server.stderr.read() == f"{before}: {problem}\n{after}"
 
 
 @pytest.mark.usefixtures("logging_as_before")
