@@ -530,6 +530,20 @@ async def test_settings_are_changed_and_restored_on_the_page(stage: Stage, page:
     await expect(page.get_by_text("changed", exact=True)).to_have_count(0)
 
 
+async def test_each_wrong_setting_has_its_problem_beside_it(
+    stage: Stage, page: Page, watched: WatchedPage
+) -> None:
+    await page.goto(dashboard(stage, "?view=settings"))
+    for name in ("sms_transition_ms", "settle_delay_ms"):
+        await page.get_by_label(name).fill("-1")
+    await page.get_by_role("button", name="Change", exact=True).click()
+
+    for name in ("sms_transition_ms", "settle_delay_ms"):
+        problem = page.get_by_label(name).locator("+ .problem")
+        await expect(problem).to_have_text(re.compile(f"^{name} .* greater than or equal to 0$"))
+    watched.problems.clear()  # the request was refused
+
+
 async def test_the_reference_sends_requests(stage: Stage, page: Page, watched: WatchedPage) -> None:
     await page.goto(dashboard(stage, "docs#post_ledger_topup"))
     topup = page.locator("[data-path='ledger/topup']")
