@@ -530,6 +530,21 @@ async def test_settings_are_changed_and_restored_on_the_page(stage: Stage, page:
     await expect(page.get_by_text("changed", exact=True)).to_have_count(0)
 
 
+@pytest.mark.parametrize("path", ["", "handset/0244000001"])
+async def test_a_page_says_that_its_buttons_need_javascript(
+    stage: Stage, browser: Browser, path: str
+) -> None:
+    context = await browser.new_context(java_script_enabled=False)
+    try:
+        page = await context.new_page()
+        await page.goto(dashboard(stage, path))
+        note = page.locator("noscript > p")  # Playwright finds no text there
+        await expect(note).to_be_visible()
+        assert await note.inner_text() == "The buttons of this page need JavaScript."
+    finally:
+        await context.close()
+
+
 async def test_each_wrong_setting_has_its_problem_beside_it(
     stage: Stage, page: Page, watched: WatchedPage
 ) -> None:
