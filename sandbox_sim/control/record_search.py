@@ -322,7 +322,8 @@ class RecordSearch:
         """The newest records that match, at most `limit`, after the one with the id `after`.
 
         A masked value is found by the original and by what is shown of it.
-        since: the search ends at records that began before this time; it may find some of them.
+        since: the search ends at records that began before this time; it may find some of them. A
+        time later than now ends no search: the clock was set back, and newer records are earlier.
         """
         search = MatchCollector(kind, match, limit + 1)
         await self._read(kind, _first_page(kind, match)._replace(after=after), [search], since)
@@ -415,13 +416,13 @@ class RecordSearch:
         for search in searches:
             search.clear()
         while True:
-            began = self._clock.monotonic()
-            records, shown = await self._page(kind, listing), ShownOnce(kind, self._clock.now())
+            began, now = self._clock.monotonic(), self._clock.now()
+            records, shown = await self._page(kind, listing), ShownOnce(kind, now)
             for search in searches:
                 search.take(records, shown)
             if len(records) < listing.limit or all(search.is_full for search in searches):
                 return
-            if since is not None and getattr(records[-1], kind.time_field) < since:
+            if since is not None and getattr(records[-1], kind.time_field) < since <= now:
                 return
             took_s = self._clock.monotonic() - began
             last = getattr(records[-1], kind.id_field)

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import RandomIds
+from sandbox_sim.control import record_search
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.conftest import Receiver
 from tests.web.control_api import post
@@ -201,6 +202,22 @@ class TestTimeline:
             )
 
             assert settled.endswith(why)
+
+    async def test_a_payment_later_than_gateway_time_keeps_its_callback(
+        self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A reset of the clock sets it back, so newer records have earlier times."""
+        monkeypatch.setattr(record_search, "PAGE_SIZE", 1)
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+        key = re.findall(r'data-key="([^"]*)"', await page(sandbox))[0]
+        sandbox.gateway.clock.move_to(sandbox.gateway.clock.now() - timedelta(hours=1))
+        await sandbox.collect(transaction_id="T2")
+        await sandbox.advance(seconds=1)
+
+        *_, callback = steps(await page(sandbox, f"?open={key}"))
+
+        assert callback.startswith("Callback, attempt 1 of 3 HTTP 200")
 
     async def test_settle_now_settles_the_payment_that_is_shown(self, sandbox: Sandbox) -> None:
         pending = {"match": {}, "outcome": {"status": "002"}}

@@ -24,6 +24,11 @@ from tests.web.pages.dashboard_pages import HOSTILE, SILENT, VIEWS
 pytestmark = IN_A_BROWSER
 # Waits until the page has drawn the answer.
 TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+# As if the person had gone to another tab, or had come back.
+SET_HIDDEN = """hidden => {
+    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
 NARROW = ViewportSize(width=390, height=844)
 ALL_VIEWS = (*VIEWS, "settings")
 OTHER_PAGES = ("nothing found", "timeline", "handset", "inbox", "rules", "payment page")
@@ -152,6 +157,20 @@ class TestDashboard:
         await expect(notice).to_be_hidden(timeout=30_000)
         watched.problems.clear()  # the connection that was refused
 
+    async def test_hidden_pages_leave_the_connections_of_the_browser_to_others(
+        self, stage: Stage, page: Page
+    ) -> None:
+        """A browser has six connections to one server, and a feed takes one of them."""
+        for _ in range(6):
+            other = await page.context.new_page()
+            await other.goto(dashboard(stage, ""))
+            await other.evaluate(SET_HIDDEN, arg=True)
+
+        await page.goto(dashboard(stage, ""))
+
+        async with other.expect_request("**/_sandbox/changes"):
+            await other.evaluate(SET_HIDDEN, arg=False)
+
     async def test_a_late_page_does_not_replace_a_newer_one(self, stage: Stage, page: Page) -> None:
         first = LateAnswer()
         await page.route("**/_sandbox/changes", lambda route: route.fulfill(status=204))
@@ -270,15 +289,15 @@ class TestDashboard:
     async def test_the_preview_of_a_rule_finds_numbers_as_the_rule_does(
         self, stage: Stage, page: Page
     ) -> None:
-        await stage.sandbox.airtime(service_id=71, transaction_id="P0")
-        await stage.sandbox.bill(service_id=71, transaction_id="P1")
-        await stage.sandbox.bulk("0244000001", "0200000001", service_id=71)
+        await stage.sandbox.airtime(service_id=81, transaction_id="P0")
+        await stage.sandbox.bill(service_id=81, transaction_id="P1")
+        await stage.sandbox.bulk("0244000001", "0200000003", service_id=81)
         await page.goto(dashboard(stage, "?view=faults"))
         await page.get_by_text("More: which requests").click()
-        await page.locator("#match-service").fill("71")
+        await page.locator("#match-service").fill("81")
         words = page.get_by_text("Of the requests so far")
         for number, found in (
-            ("233244000001", "2 match."), ("0200000001", "1 matches."),
+            ("233244000001", "2 match."), ("0200000003", "1 matches."),
             ("200000000001", "1 matches."), ("0200000002", "0 match."),
         ):  # fmt: skip
             await page.locator("#match-number").fill(number)
@@ -288,13 +307,13 @@ class TestDashboard:
         self, stage: Stage, page: Page
     ) -> None:
         late = LateAnswer()
-        await stage.sandbox.airtime(service_id=72, transaction_id="P0")
+        await stage.sandbox.airtime(service_id=82, transaction_id="P0")
         await page.goto(dashboard(stage, "?view=overrides"))
         await page.get_by_text("More: which requests").click()
         await page.route("**/requests/find", late)
-        await page.locator("#match-service").fill("72")
+        await page.locator("#match-service").fill("82")
         await late.is_held.wait()
-        await page.locator("#match-service").fill("73")
+        await page.locator("#match-service").fill("83")
         words = page.locator("[data-preview]")
         await expect(words).to_have_text("Of the requests so far, 0 match.")
 
@@ -476,15 +495,15 @@ class TestDashboard:
 
 async def test_hostile_text_runs_no_script(stage: Stage) -> None:
     hostile = {"transaction_id": HOSTILE, "reference": HOSTILE, "nickname": HOSTILE}
-    await stage.sandbox.collect(service_id=67, customer_number="0200000007", **hostile)
+    await stage.sandbox.collect(service_id=67, customer_number="0200000001", **hostile)
     await stage.sandbox.sms(
-        service_id=67, customer_number="0200000007", msg_body=HOSTILE, sender_id=HOSTILE
+        service_id=67, customer_number="0200000001", msg_body=HOSTILE, sender_id=HOSTILE
     )
     await stage.sandbox.advance(seconds=1)
     async with stage.page(viewport=PHONE) as watched:
         page = watched.page
         page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
-        for path in (*(f"?view={view}&q=service:67" for view in ALL_VIEWS), "handset/0200000007"):
+        for path in (*(f"?view={view}&q=service:67" for view in ALL_VIEWS), "handset/0200000001"):
             await page.goto(dashboard(stage, path))
             assert await page.locator("img, script:not([src])").count() == 0, path
         await expect(page.locator(".bubble")).to_contain_text("<script>alert(1)")
@@ -509,6 +528,35 @@ async def test_settings_are_changed_and_restored_on_the_page(stage: Stage, page:
 
     await page.get_by_role("button", name="Undo all changes").click()
     await expect(page.get_by_text("changed", exact=True)).to_have_count(0)
+
+
+@pytest.mark.parametrize("path", ["", "handset/0244000001"])
+async def test_a_page_says_that_its_buttons_need_javascript(
+    stage: Stage, browser: Browser, path: str
+) -> None:
+    context = await browser.new_context(java_script_enabled=False)
+    try:
+        page = await context.new_page()
+        await page.goto(dashboard(stage, path))
+        note = page.locator("noscript > p")  # Playwright finds no text there
+        await expect(note).to_be_visible()
+        assert await note.inner_text() == "The buttons of this page need JavaScript."
+    finally:
+        await context.close()
+
+
+async def test_each_wrong_setting_has_its_problem_beside_it(
+    stage: Stage, page: Page, watched: WatchedPage
+) -> None:
+    await page.goto(dashboard(stage, "?view=settings"))
+    for name in ("sms_transition_ms", "settle_delay_ms"):
+        await page.get_by_label(name).fill("-1")
+    await page.get_by_role("button", name="Change", exact=True).click()
+
+    for name in ("sms_transition_ms", "settle_delay_ms"):
+        problem = page.get_by_label(name).locator("+ .problem")
+        await expect(problem).to_have_text(re.compile(f"^{name} .* greater than or equal to 0$"))
+    watched.problems.clear()  # the request was refused
 
 
 async def test_the_reference_sends_requests(stage: Stage, page: Page, watched: WatchedPage) -> None:

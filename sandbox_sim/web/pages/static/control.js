@@ -112,7 +112,7 @@ function fieldOf(form, name) {
  */
 export function showProblems(form, { message, field: named }) {
   clearProblems(form);
-  const problems = named ? [message] : message.split("; ");
+  const problems = named ? [message] : message.split(/; |\n/);
   let first = null;
   problems.forEach((text, place) => {
     const field = fieldOf(form, named ?? text.split(" ")[0]);

@@ -7,9 +7,10 @@ const DEBOUNCE_MS = 50;
 const RECONNECT_MS = 3000;
 
 /**
- * Call refresh soon after a change, but not while the page is hidden. feed: the address of the
- * changes. pause: returns the least time between two calls, in milliseconds. onConnection: called with
- * whether the server can be reached, when the connection breaks and when it is back.
+ * Call refresh soon after a change. A hidden page has no feed: browsers have six connections to a
+ * server. feed: the address of the changes. pause: returns the least time between two calls, in
+ * milliseconds. onConnection: called with whether the server can be reached, when the connection
+ * breaks and when it is back.
  */
 export function keepFresh(feed, refresh, pause, onConnection = () => {}) {
   let isStale = false;
@@ -18,7 +19,7 @@ export function keepFresh(feed, refresh, pause, onConnection = () => {}) {
 
   function scheduleRefresh() {
     isStale = true;
-    if (timer || document.hidden) return;
+    if (timer) return;
     timer = setTimeout(async () => {
       isStale = false;
       try {
@@ -32,6 +33,7 @@ export function keepFresh(feed, refresh, pause, onConnection = () => {}) {
   }
 
   let changes;
+  let reconnection = 0;
 
   function connect() {
     changes = new EventSource(feed);
@@ -42,15 +44,25 @@ export function keepFresh(feed, refresh, pause, onConnection = () => {}) {
       // The browser itself tries again after a lost connection, but not after an HTTP status such
       // as the 502 of a proxy, or the 401 after the end of a session: refresh then finds the login.
       if (changes.readyState === EventSource.CLOSED) {
-        setTimeout(connect, RECONNECT_MS);
+        reconnection = setTimeout(connect, RECONNECT_MS);
         scheduleRefresh();
       }
     });
   }
 
-  connect();
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && isStale) scheduleRefresh(); });
-  addEventListener("pagehide", () => changes.close());
+  function disconnect() {
+    clearTimeout(reconnection);
+    changes?.close();
+  }
+
+  function connectIfVisible() {
+    disconnect();
+    if (!document.hidden) connect();
+  }
+
+  connectIfVisible();
+  document.addEventListener("visibilitychange", connectIfVisible);
+  addEventListener("pagehide", disconnect);
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 }
 
