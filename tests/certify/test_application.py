@@ -237,6 +237,33 @@ def test_an_unreadable_order_fails_a_case_and_makes_a_control_inconclusive(
     assert late.reason == "the limit of the run, 10m, is used up"
 
 
+class Refusing(Forgetful):
+    """Refuses each order with this HTTP status."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+    def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
+        raise OrderRefused(self.status)
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict", "reason"),
+    [
+        (402, CaseVerdict.PASSED, ""),
+        (500, CaseVerdict.FAILED, "the application answered HTTP 500, and must show the order as "),
+    ],
+)
+def test_an_order_that_must_fail_may_be_refused_but_not_crash(
+    status: int, verdict: CaseVerdict, reason: str
+) -> None:
+    case = case_of({"order": {}}, {"becomes": ["failed", "cancelled"]})
+
+    result = judged(lambda _: Refusing(status), case)
+
+    assert (result.verdict, result.reason) == (verdict, reason and f"{reason}failed or cancelled")
+
+
 class Crashing(Forgetful):
     """Closes the connection of a callback, or of an order, without an answer.
 
