@@ -20,6 +20,7 @@ from sandbox_sim.certify.application import (
     ApplicationHangs,
     ApplicationUnreachable,
     CardPageVisit,
+    ConnectionRefused,
     OrderRefused,
     OrderUnreadable,
     send,
@@ -177,6 +178,10 @@ class CaseRun:
             verdict, reason = CaseVerdict.INCONCLUSIVE, f"the limit of the run, {limit}, is used up"
         except (ApplicationUnreachable, OSError, ValueError, TypeError) as error:
             verdict, reason = CaseVerdict.INCONCLUSIVE, f"step {number}: {error}"
+            has_order = any(self._orders.values()) and not self._case.control
+            if has_order and isinstance(error, ConnectionRefused):
+                verdict = CaseVerdict.FAILED
+                reason = f"the application took the order, and refuses connections now: {error}"
         self._timeline.update()
         return Result(
             self._case, verdict, reason, self._timeline.elapsed, tuple(self._timeline.events)

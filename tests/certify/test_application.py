@@ -237,6 +237,41 @@ def test_an_unreadable_order_fails_a_case_and_makes_a_control_inconclusive(
     assert late.reason == "the limit of the run, 10m, is used up"
 
 
+class Ended(Forgetful):
+    """Its process ends after an order, or before. takes_orders: whether it ends after."""
+
+    def __init__(self, *, takes_orders: bool) -> None:
+        self.takes_orders = takes_orders
+
+    def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
+        if not self.takes_orders:
+            send("POST", "http://127.0.0.1:1/orders", b"", {}, within)
+        return reference
+
+    def state(self, order: str) -> State:
+        send("GET", "http://127.0.0.1:1/orders/1", None, {}, SOON)
+        return "pending"
+
+
+@pytest.mark.parametrize(
+    ("takes_orders", "control", "verdict"),
+    [
+        (True, False, CaseVerdict.FAILED),
+        (True, True, CaseVerdict.INCONCLUSIVE),
+        (False, False, CaseVerdict.INCONCLUSIVE),
+    ],
+)
+def test_an_application_that_ends_after_an_order_fails_its_case(
+    takes_orders: bool, control: bool, verdict: CaseVerdict
+) -> None:
+    result = judged(lambda _: Ended(takes_orders=takes_orders), case_of(*READ, control=control))
+
+    assert result.verdict is verdict
+    assert result.reason.endswith(" failed: Connection refused")
+    now = "the application took the order, and refuses connections now: GET "
+    assert result.reason.startswith(now) is (verdict is CaseVerdict.FAILED)
+
+
 class Refusing(Forgetful):
     """Refuses each order with this HTTP status."""
 
