@@ -44,6 +44,10 @@ class ApplicationDisconnects(ApplicationUnreachable):
     """The application accepted a request, and closed the connection without an answer."""
 
 
+class ConnectionRefused(ApplicationUnreachable):
+    """The application does not listen at this address."""
+
+
 class OrderUnreadable(Exception):
     """The answer of the application has no state; the text has the beginning of the answer."""
 
@@ -293,7 +297,9 @@ def send(
         ) from None
     except (OSError, http.client.HTTPException) as error:
         why = getattr(error, "strerror", None) or repr(error)
-        raise ApplicationUnreachable(f"{method} {url} failed: {why}") from None
+        is_refused = isinstance(error, ConnectionRefusedError)
+        kind = ConnectionRefused if is_refused else ApplicationUnreachable
+        raise kind(f"{method} {url} failed: {why}") from None
     finally:
         connection.close()
 

@@ -20,6 +20,7 @@ from sandbox_sim.certify.application import (
     ApplicationHangs,
     ApplicationUnreachable,
     CardPageVisit,
+    ConnectionRefused,
     OrderRefused,
     OrderUnreadable,
     send,
@@ -102,6 +103,8 @@ _COLLECT: Final = "collect"
 _CARD: Final = "card"
 _PAYOUT: Final = "payout"
 _UNPAID: Final = frozenset({"001", "003"})
+# What web frameworks answer after an exception that the application did not catch.
+_CRASH: Final = 500
 
 
 class StepFailed(Exception):
@@ -128,7 +131,7 @@ class CaseRun:
         self._timeline = CaseTimeline(bench.gateway, self._time)
         self._last_action_at = self._time.monotonic()
         self._orders: dict[str, str | None] = {}
-        self._refusals: dict[str, str] = {}
+        self._refusals: dict[str, int] = {}
         self._placed: dict[str, PlacedOrder] = {}
         self._states: dict[str, State] = {}
         self._actions: Mapping[str, Callable[[Any], object]] = {
@@ -175,6 +178,10 @@ class CaseRun:
             verdict, reason = CaseVerdict.INCONCLUSIVE, f"the limit of the run, {limit}, is used up"
         except (ApplicationUnreachable, OSError, ValueError, TypeError) as error:
             verdict, reason = CaseVerdict.INCONCLUSIVE, f"step {number}: {error}"
+            has_order = any(self._orders.values()) and not self._case.control
+            if has_order and isinstance(error, ConnectionRefused):
+                verdict = CaseVerdict.FAILED
+                reason = f"the application took the order, and refuses connections now: {error}"
         self._timeline.update()
         return Result(
             self._case, verdict, reason, self._timeline.elapsed, tuple(self._timeline.events)
@@ -201,7 +208,7 @@ class CaseRun:
         try:
             number = self._run_watched(partial(self._application.place, order, reference, within))
         except OrderRefused as error:
-            self._refusals[order.name] = f" (HTTP {error.status})" if error.status else ""
+            self._refusals[order.name] = error.status
             text = ": ".join(filter(None, ("no order was made", str(error))))
             self._timeline.note("application", "certify", text)
         else:
@@ -304,10 +311,14 @@ class CaseRun:
     def _check_becomes(self, name: str, expected: Sequence[State]) -> None:
         within = self._settings.reacts_within + 2 * self._settings.polls_every
         after = f" after {format_duration(within)}"
+        wish = " or ".join(expected)
+        if self._refusals.get(name) == _CRASH:
+            raise StepFailed(
+                f"the application answered HTTP {_CRASH}, and must show {_label(name)} as {wish}"
+            )
         if self._orders[name] is None:
             within, after = timedelta(), ""  # it changes no more
         if not self._wait(lambda: self._state(name) in expected, within):
-            wish = " or ".join(expected)
             raise StepFailed(
                 f"{self._state_text(name)}{after}, and must become {wish}{self._hint(name)}"
             )
@@ -393,7 +404,8 @@ class CaseRun:
     def _state_text(self, name: str) -> str:
         """The state of an order, as a sentence."""
         if self._orders[name] is None:
-            answer = self._refusals[name]
+            status = self._refusals[name]
+            answer = f" (HTTP {status})" if status else ""
             return f"{_label(name)} was refused by the application{answer}, so it has failed"
         return f"{_label(name)} is {self._states[name]}"
 

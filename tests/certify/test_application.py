@@ -237,6 +237,68 @@ def test_an_unreadable_order_fails_a_case_and_makes_a_control_inconclusive(
     assert late.reason == "the limit of the run, 10m, is used up"
 
 
+class Ended(Forgetful):
+    """Its process ends after an order, or before. takes_orders: whether it ends after."""
+
+    def __init__(self, *, takes_orders: bool) -> None:
+        self.takes_orders = takes_orders
+
+    def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
+        if not self.takes_orders:
+            send("POST", "http://127.0.0.1:1/orders", b"", {}, within)
+        return reference
+
+    def state(self, order: str) -> State:
+        send("GET", "http://127.0.0.1:1/orders/1", None, {}, SOON)
+        return "pending"
+
+
+@pytest.mark.parametrize(
+    ("takes_orders", "control", "verdict"),
+    [
+        (True, False, CaseVerdict.FAILED),
+        (True, True, CaseVerdict.INCONCLUSIVE),
+        (False, False, CaseVerdict.INCONCLUSIVE),
+    ],
+)
+def test_an_application_that_ends_after_an_order_fails_its_case(
+    takes_orders: bool, control: bool, verdict: CaseVerdict
+) -> None:
+    result = judged(lambda _: Ended(takes_orders=takes_orders), case_of(*READ, control=control))
+
+    assert result.verdict is verdict
+    assert result.reason.endswith(" failed: Connection refused")
+    now = "the application took the order, and refuses connections now: GET "
+    assert result.reason.startswith(now) is (verdict is CaseVerdict.FAILED)
+
+
+class Refusing(Forgetful):
+    """Refuses each order with this HTTP status."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+    def place(self, order: PlacedOrder, reference: str, within: timedelta) -> str:
+        raise OrderRefused(self.status)
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict", "reason"),
+    [
+        (402, CaseVerdict.PASSED, ""),
+        (500, CaseVerdict.FAILED, "the application answered HTTP 500, and must show the order as "),
+    ],
+)
+def test_an_order_that_must_fail_may_be_refused_but_not_crash(
+    status: int, verdict: CaseVerdict, reason: str
+) -> None:
+    case = case_of({"order": {}}, {"becomes": ["failed", "cancelled"]})
+
+    result = judged(lambda _: Refusing(status), case)
+
+    assert (result.verdict, result.reason) == (verdict, reason and f"{reason}failed or cancelled")
+
+
 class Crashing(Forgetful):
     """Closes the connection of a callback, or of an order, without an answer.
 
