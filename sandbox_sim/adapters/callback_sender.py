@@ -32,10 +32,9 @@ from sandbox_sim import __version__
 from sandbox_sim.adapters.tls import client_context
 from sandbox_sim.callbacks.destinations import CallbackHosts, is_public, receiver_of
 from sandbox_sim.http_addresses import parse
-from sandbox_sim.http_connector import KeepAliveConnector
 from sandbox_sim.ports import Clock
 from sandbox_sim.records.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
-from sandbox_sim.socket_write_batcher import SocketWriteBatcher
+from sandbox_sim.sockets import KeepAliveConnector, SocketWriteBatcher
 from sandbox_sim.values.redaction import cached_by_text
 
 # Files that Docker and Podman create in each container.

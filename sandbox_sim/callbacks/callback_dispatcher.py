@@ -14,10 +14,9 @@ Source: service.8, delivery.2, D16, D30.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Final, NamedTuple
 
 from sandbox_sim.callbacks.bodies import sign
@@ -32,14 +31,16 @@ from sandbox_sim.callbacks.listeners import CallbackListeners
 from sandbox_sim.events.activity_log import ActivityLog, LogThrottle
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.ports import (
+    STORE_PAUSE_S,
     AnswerGate,
     CallbackSender,
     Clock,
+    DataRefused,
     JobLost,
     Store,
+    StoreError,
     Topic,
     Unit,
-    run_until_saved,
 )
 from sandbox_sim.records.callbacks import (
     CallbackRecord,
@@ -467,9 +468,7 @@ class CallbackDispatcher:
             await self._save_attempt(unit, job, attempted)
             return attempted
 
-        # While the store is away it is not sent again.
-        on_away = partial(log.error, "an attempt could not be recorded, trying again: %s")
-        attempted = await run_until_saved(self.store, self.clock, save, on_away)
+        attempted = await self._save_with_retry(save)
         self.recorded += 1
         self.activity.callback_attempts[attempted.state] += 1
         self._log_attempt(attempted, schedule, answer.failure_kind)
@@ -484,6 +483,19 @@ class CallbackDispatcher:
             await self.reordering.on_first_attempt(unit, attempted, attempt.at)
         if attempt.next_attempt_at is not None:
             await unit.add_job(attempted.delivery_job(attempt.next_attempt_at))
+
+    async def _save_with_retry(
+        self, save: Callable[[Unit], Awaitable[CallbackRecord]]
+    ) -> CallbackRecord:
+        """Save the attempt; while the store is away, try again, so that it is not sent twice."""
+        while True:
+            try:
+                return await self.store.run(save)
+            except DataRefused:
+                raise
+            except StoreError as error:
+                log.error("an attempt could not be recorded, trying again: %s", error)  # noqa: TRY400
+                await self.clock.pause(STORE_PAUSE_S)
 
     def _log_attempt(
         self, callback: CallbackRecord, schedule: RetrySchedule, failure_kind: FailureKind | None

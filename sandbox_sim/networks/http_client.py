@@ -25,12 +25,12 @@ import aiohttp
 from aiohttp_retry import ExponentialRetry, RetryClient
 
 from sandbox_sim import __version__
-from sandbox_sim.http_connector import KeepAliveConnector
 from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.network import Health, NetworkEvents, SubmitResult
 from sandbox_sim.records.attempts import LONGEST_PAUSE
 from sandbox_sim.records.exchanges import Exchange, Scrubber
 from sandbox_sim.records.reports import Outcome
+from sandbox_sim.sockets import KeepAliveConnector
 
 # Longer than any answer of a payment network.
 MOST_ANSWER_BYTES: Final = 1024 * 1024

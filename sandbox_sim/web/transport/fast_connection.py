@@ -18,7 +18,7 @@ from aiohttp.http import HttpRequestParser, RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.tcp_helpers import tcp_keepalive
 
-from sandbox_sim.socket_write_batcher import SocketWriteBatcher
+from sandbox_sim.sockets import SocketWriteBatcher
 from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.transport.client_connections import ClientConnections
 from sandbox_sim.web.transport.gateway_protocol import can_half_close

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 from aiohttp import web
 
-from sandbox_sim.socket_write_batcher import SocketWriteBatcher
+from sandbox_sim.sockets import SocketWriteBatcher
 from sandbox_sim.web.api.responses import GatewayAnswer
 from sandbox_sim.web.app import (
     BROWSER_PAGES,

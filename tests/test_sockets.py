@@ -3,7 +3,7 @@
 import asyncio
 from unittest.mock import Mock, call
 
-from sandbox_sim.socket_write_batcher import SocketWriteBatcher
+from sandbox_sim.sockets import SocketWriteBatcher
 
 
 async def test_data_is_sent_in_order_at_the_end_of_the_iteration() -> None:
