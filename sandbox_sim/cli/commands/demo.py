@@ -84,7 +84,12 @@ def demo(obj: Mapping[str, Any], loaded: LoadedSettings, shop_port: int, *, lan:
 
 
 def demo_settings(loaded: LoadedSettings) -> Settings:
-    """The settings of the user; those that are not set get the defaults of the demonstration."""
+    """The settings of the user; those that are not set get the defaults of the demonstration.
+
+    Raises `CommandFailed` for TLS and production.
+    """
+    if loaded.settings.production:
+        raise CommandFailed("production: the demo is for the sandbox; leave out production")
     if loaded.settings.scheme != "http":
         raise CommandFailed("tls: the demo serves plain HTTP; leave out tls, cert and key")
     approves_at_once = loaded.settings.approval == "auto" and "approval" in loaded.origins
@@ -107,11 +112,8 @@ def lan_address() -> str | None:
 def settings_in_lan(settings: Settings, address: str | None) -> Settings:
     """The settings with this address as host, and a random control token if none is set.
 
-    Raises `CommandFailed` if production is on, or if the address is None and no host is set.
+    Raises `CommandFailed` if the address is None and no host is set.
     """
-    if settings.production:
-        text = "--lan: everyone who scans the QR code gets access; leave out production"
-        raise CommandFailed(text)
     needs_address = settings.loopback or settings.host in WILDCARD_ADDRESSES
     host = address if needs_address else settings.host
     if host is None:

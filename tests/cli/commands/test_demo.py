@@ -21,7 +21,16 @@ from sandbox_sim.cli.commands.demo import (
     terminal_qr_code,
 )
 from sandbox_sim.settings.loading import load
-from tests.cli.processes import SOON, end, ended, eventually, first_line, ready_url, running
+from tests.cli.processes import (
+    SOON,
+    end,
+    ended,
+    eventually,
+    first_line,
+    in_process,
+    ready_url,
+    running,
+)
 
 LAN = lan_address()
 # any free ports
@@ -126,21 +135,9 @@ class TestLan:
         assert len(chosen.token or "") > 20
         assert (kept.host, kept.token) == ("10.0.0.7", "chosen")
 
-    @pytest.mark.parametrize(
-        ("changes", "address", "problem"),
-        [
-            ({}, None, "name it: --set host=192.168.1.5"),
-            ({"production": True}, "192.168.1.5", "leave out production"),
-        ],
-        ids=["no network", "production"],
-    )
-    def test_a_missing_address_and_production_are_refused(
-        self, changes: dict[str, object], address: str | None, problem: str
-    ) -> None:
-        settings = demo_settings(load()).model_copy(update=changes)
-
-        with pytest.raises(CommandFailed, match=problem):
-            settings_in_lan(settings, address)
+    def test_a_missing_address_is_named(self) -> None:
+        with pytest.raises(CommandFailed, match=r"name it: --set host=192\.168\.1\.5"):
+            settings_in_lan(demo_settings(load()), None)
 
     def test_the_code_of_the_link_is_drawn_for_a_terminal(
         self, capsys: pytest.CaptureFixture[str]
@@ -155,6 +152,23 @@ class TestLan:
         link = "http://192.168.1.5:8233/enter?to=http://192.168.1.5:8234/screen"
         assert f"or open {link}" in shown
         assert terminal_qr_code(link) in shown
+
+
+@pytest.mark.parametrize("words", [(), ("--lan",)])
+def test_production_is_refused_whose_payments_the_demo_would_keep_in_memory(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    file = tmp_path / "production.toml"
+    file.write_text(
+        'production = true\n[[credentials]]\nclient_key = "a"\nsecret_key = "b"\nmode = "P"\n'
+        '[[credentials]]\nclient_key = "c"\nsecret_key = "d"\n',
+        "utf-8",
+    )
+
+    refused = in_process("demo", "--port", "0", "--shop-port", "0", "--config", file, *words)
+
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr == "production: the demo is for the sandbox; leave out production\n"
 
 
 def test_settings_of_the_user_win_over_those_of_the_demo(
