@@ -39,12 +39,12 @@ from sandbox_sim.settings.values import Credentials
 from sandbox_sim.values.hosts import is_loopback
 from sandbox_sim.values.redaction import printable
 
-# Settings about the server, not the interface, keep their defaults.
+# Settings about the server or the networks of production, not the sandbox, keep their defaults.
 _SERVER_SETTINGS: Final = frozenset(
     {
         *("base_path", "public_url", "workers", "control_token", "allowed_hosts", "log_level"),
         *("rate_limit", "rate_limit_per_minute", "callback_hosts", "callback_rewrites"),
-        "callback_headers",
+        *("callback_headers", "production", "networks", "routes"),
     }
 )
 

@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,6 +108,36 @@ def test_settings_given_by_set_make_both_sides_agree() -> None:
         result = compare(other.url, "--set", "callback_profile=event")
 
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "no difference")
+
+
+PRODUCTION = """
+production = true
+credentials = [{{ client_key = "shop", secret_key = "shop-secret", mode = "P" }}]
+routes = [{{ network = "sms" }}]
+
+[networks.sms]
+adapter = "smpp"
+host = "127.0.0.1"
+port = {}
+system_id = "me"
+password = "pw"
+"""
+
+
+@pytest.mark.usefixtures("_fewer_cases")
+def test_a_configuration_of_production_is_compared_in_sandbox_and_its_networks_are_not_opened(
+    tmp_path: Path,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as network, other_gateway() as other:
+        network.setblocking(False)
+        file = tmp_path / "production.toml"
+        file.write_text(PRODUCTION.format(network.getsockname()[1]), "utf-8")
+
+        result = compare(other.url, "--config", str(file))
+
+        assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "no difference")
+        with pytest.raises(BlockingIOError):
+            network.accept()
 
 
 def test_the_log_of_the_inner_gateways_is_not_shown() -> None:
