@@ -136,7 +136,7 @@ class TestLan:
         assert (kept.host, kept.token) == ("10.0.0.7", "chosen")
 
     def test_a_missing_address_is_named(self) -> None:
-        with pytest.raises(CommandFailed, match="name it: --set host=192.168.1.5"):
+        with pytest.raises(CommandFailed, match=r"name it: --set host=192\.168\.1\.5"):
             settings_in_lan(demo_settings(load()), None)
 
     def test_the_code_of_the_link_is_drawn_for_a_terminal(

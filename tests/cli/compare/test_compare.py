@@ -114,7 +114,13 @@ PRODUCTION = """
 production = true
 credentials = [{{ client_key = "shop", secret_key = "shop-secret", mode = "P" }}]
 routes = [{{ network = "sms" }}]
-networks.sms = {{ adapter = "smpp", host = "127.0.0.1", port = {}, system_id = "me", password = "pw" }}
+
+[networks.sms]
+adapter = "smpp"
+host = "127.0.0.1"
+port = {}
+system_id = "me"
+password = "pw"
 """
 
 
