@@ -87,10 +87,7 @@ class Unit(Protocol):
         """
 
     async def transaction_by_network_id(
-        self,
-        service_id: int,
-        network_transaction_id: str,
-        mode: ServiceMode = ServiceMode.SANDBOX,
+        self, service_id: int, network_transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
     ) -> TransactionRecord | None:
         """The transaction with this id of the gateway, or None. Locks the id.
 

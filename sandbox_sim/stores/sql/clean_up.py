@@ -7,12 +7,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final
 
 from sandbox_sim.ports import Clock, StoreError
 from sandbox_sim.stores.sql.sql_unit import SqlUnit
 
-T = TypeVar("T")
+# `Store.run` of a store in SQL.
+_Run = Callable[[Callable[[SqlUnit], Awaitable[Any]]], Awaitable[Any]]
 
 # In gateway time.
 _INTERVAL: Final = timedelta(minutes=1)
@@ -21,12 +22,6 @@ _INTERVAL: Final = timedelta(minutes=1)
 _DROPPED_AT_ONCE: Final = 1000
 
 log = logging.getLogger("sandbox_sim.store")
-
-
-class _Run(Protocol):
-    """`Store.run` of a store in SQL."""
-
-    async def __call__(self, work: Callable[[SqlUnit], Awaitable[T]]) -> T: ...
 
 
 class CleanUp:

@@ -71,7 +71,9 @@ _OPEN = select(
     f"{_HAS_NOT_ENDED} ORDER BY number DESC LIMIT 1",
 )
 
-_WALLET: Final = ("mode", "name", "service_id", "available", "pending", "updated_at")
+_BALANCE_FORMAT: Final = RowFormat(Balance)
+
+_WALLET: Final = ("mode", "name", "service_id", *_BALANCE_FORMAT.columns)
 
 _BALANCE = select(_WALLET, "wallets", "service_id = ? AND mode = ? AND name = ?")
 
@@ -199,14 +201,11 @@ def _add_moved(sums: Sums, moved: Sequence[Row]) -> Sums:
 
 
 def _from_balance(wallet: Account, balance: Balance) -> Row:
-    available, pending, updated_at = balance
-    of_service = wallet.mode.value, str(wallet), wallet.service_id
-    return *of_service, str(available), str(pending), to_micros(updated_at)
+    return wallet.mode.value, str(wallet), wallet.service_id, *_BALANCE_FORMAT.row(balance)
 
 
 def _to_balance(row: Row) -> Balance:
-    available, pending, updated_at = row[3:]
-    return Balance(Decimal(available), Decimal(pending), to_datetime(updated_at))
+    return _BALANCE_FORMAT.record(row[3:])
 
 
 def _from_transfer(transfer: Transfer) -> Row:
