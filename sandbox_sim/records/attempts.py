@@ -561,12 +561,7 @@ def _apply_failure(
 
 
 def _apply_undecided(
-    attempt: Attempt,
-    outcome: Outcome,
-    report: Report,
-    terms: Terms,
-    now: datetime,
-    jitter: float,
+    attempt: Attempt, outcome: Outcome, report: Report, terms: Terms, now: datetime, jitter: float
 ) -> Judgement:
     """The attempt after a report that decides nothing."""
     updated = attempt
