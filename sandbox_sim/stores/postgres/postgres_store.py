@@ -425,7 +425,7 @@ class PostgresStore(ChangeNotifier):
         if pool is None:
             return
         self._clean_up.cancel()
-        closing = asyncio.create_task(_close(pool))
+        closing = asyncio.gather(pool.close(), return_exceptions=True)
         await asyncio.wait({closing}, timeout=_CLOSING_S)
         if not closing.done():
             closing.cancel()
@@ -513,11 +513,6 @@ class PostgresStore(ChangeNotifier):
         if isinstance(error, StoreError):
             return StoreError(f"{mask_url(self.url)}: {error}")
         return error
-
-
-async def _close(pool: PostgresConnections) -> None:
-    with contextlib.suppress(*POSTGRES_ERRORS):
-        await pool.close()
 
 
 async def _roll_back(connection: Connection, error: BaseException) -> None:

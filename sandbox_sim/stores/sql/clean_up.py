@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from operator import methodcaller
 from typing import Any, Final
 
 from sandbox_sim.ports import Clock, StoreError
@@ -56,10 +57,8 @@ class CleanUp:
         try:
             await self._run(lambda unit: unit.delete_expired(now))
             last = await self._run(lambda unit: unit.last_to_drop(self._keep_transactions, now))
-            dropped = _DROPPED_AT_ONCE
-            while last and dropped == _DROPPED_AT_ONCE:
-                dropped = await self._run(
-                    lambda unit: unit.drop_transactions(last, _DROPPED_AT_ONCE, now)
-                )
+            drop = methodcaller("drop_transactions", last, _DROPPED_AT_ONCE, now)
+            while last and await self._run(drop) == _DROPPED_AT_ONCE:
+                pass  # other units run between two steps
         except StoreError as error:
             log.warning("expired records could not be deleted: %s", error)

@@ -139,9 +139,7 @@ _RELEASE_CALLBACKS = (
     "AND number <= (SELECT number FROM callbacks WHERE id = ?) RETURNING number, id"
 )
 
-_NEW_JOB: Final = ("due_at", "kind", "service_id", "subject", "failures")
-
-_ADD_JOB = insert("jobs", _NEW_JOB)
+_ADD_JOB = insert("jobs", ("due_at", "kind", "service_id", "subject", "failures"))
 
 _JOBS_AFTER = select(
     rows.JOB.columns, "jobs", "lease_until = 0 AND due_at > ? ORDER BY due_at, number"
