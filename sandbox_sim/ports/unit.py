@@ -41,12 +41,16 @@ from sandbox_sim.values.clients import ServiceMode
 
 
 class Topic(StrEnum):
-    """What has changed. When it is announced, each server loads its copy from the store again."""
+    """What has changed. When it is announced, each server loads its copy from the store again.
+
+    readers: a server has a reader of events, so the others send it theirs.
+    """
 
     CLOCK = "clock"
     BEHAVIOUR = "behaviour"
     RULES = "rules"
     HELD_CALLBACKS = "held"
+    READERS = "readers"
 
 
 class Unit(Protocol):

@@ -471,6 +471,10 @@ class PostgresRelay:
             self._parts.clear()
             self._notify_listeners([_event(*each) for each in documents])
 
+    async def note_readers(self) -> None:
+        """Note that a server has readers: another one, or this one, which does no harm."""
+        self._on_readers(_HAS_READERS)
+
     def _on_readers(self, message: str) -> None:
         if message == _HAS_READERS:
             self.remote_readers.add(READERS)

@@ -402,6 +402,7 @@ class PostgresStore(ChangeNotifier):
             on_beat=self._on_beat,
         )
         self.relay = PostgresRelay(self._channel, self.clock, self.lease)
+        self.watch_topic(Topic.READERS, self.relay.note_readers)
         self._clean_up = CleanUp(self.run, self.clock, self.keep_transactions)
 
     @property
