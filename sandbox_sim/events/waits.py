@@ -65,7 +65,7 @@ class WaitResult(NamedTuple):
 class Waiter:
     """Keeps the ids of the matching records that it knows of.
 
-    must_search: it has enough of them, or many records have changed.
+    ids: of those that match. must_search: it has enough of them, or many records have changed.
     wake: set when `must_search` becomes true, and whenever the clock is set.
     """
 
@@ -73,14 +73,9 @@ class Waiter:
         self.condition = condition
         self.wake = asyncio.Event()
         self.must_search = True
-        self._ids: set[str] = set()
+        self.ids: set[str] = set()
         # Records that were written since the search began, and whether they match.
         self._received_during_search: dict[str, bool] | None = None
-
-    @property
-    def count(self) -> int:
-        """How many records match."""
-        return len(self._ids)
 
     def receive(self, record: Shown) -> None:
         """Update the ids for a record that was added or replaced."""
@@ -103,17 +98,17 @@ class Waiter:
 
     def end_search(self, found: Sequence[Shown]) -> None:
         """Note the result of the search; records that were received meanwhile are newer."""
-        self._ids = {str(record[self.condition.id_field]) for record in found}
+        self.ids = {str(record[self.condition.id_field]) for record in found}
         received, self._received_during_search = self._received_during_search or {}, None
         for record_id, accepted in received.items():
             self._update(record_id, accepted=accepted)
 
     def _update(self, record_id: str, *, accepted: bool) -> None:
         if not accepted:
-            self._ids.discard(record_id)
+            self.ids.discard(record_id)
             return
-        self._ids.add(record_id)
-        if len(self._ids) >= self.condition.enough:
+        self.ids.add(record_id)
+        if len(self.ids) >= self.condition.enough:
             self.search_again()
 
 
@@ -213,7 +208,7 @@ class Waiters:
                     waiter.wake.clear()
                     await self._clock.wait_at_most(waiter.wake, remaining_s)
                 if not waiter.must_search and next_search == deadline:
-                    return WaitResult(None, waiter.count)
+                    return WaitResult(None, len(waiter.ids))
                 pause *= 2
 
     @contextmanager

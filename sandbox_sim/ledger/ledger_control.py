@@ -133,9 +133,6 @@ PAGE_SIZE: Final = 5_000
 
 _MAX_AUDITS: Final = 3
 
-_WALLET_PLACES = {wallet: place for place, wallet in enumerate(Wallet)}
-
-
 log = logging.getLogger("sandbox_sim.ledger")
 
 
@@ -239,5 +236,5 @@ async def _read_first_page(
 
 
 def _wallet_order(account: Account) -> tuple[int, ServiceMode, int, str]:
-    wallet = 0 if account.wallet is None else _WALLET_PLACES[account.wallet]
+    wallet = 0 if account.wallet is None else [*Wallet].index(account.wallet)
     return account.service_id, account.mode, wallet, account.asset

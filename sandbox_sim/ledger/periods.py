@@ -217,10 +217,7 @@ async def _close(payout: Transfer, entry: ManualEntry, closed: int, unit: Unit) 
 
 
 async def _statement_lines(
-    wallet: Account,
-    lines: Sequence[LedgerLine],
-    by_number: Mapping[int, LedgerLine],
-    unit: Unit,
+    wallet: Account, lines: Sequence[LedgerLine], by_number: Mapping[int, LedgerLine], unit: Unit
 ) -> Sequence[StatementLine]:
     """The lines of a statement; those that change nothing are left out."""
     found = []

@@ -16,12 +16,7 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.operations import Operation
 from sandbox_sim.payments.submit import PaymentDecision, PaymentProcessor, PaymentRequest
-from sandbox_sim.ports import (
-    Clock,
-    Ids,
-    Store,
-    Unit,
-)
+from sandbox_sim.ports import Clock, Ids, Store, Unit
 from sandbox_sim.records.ledger import MOVING_KINDS, ZERO, LedgerQuery, Reason, add, subtract
 from sandbox_sim.records.reports import NEVER_TAKEN, Outcome
 from sandbox_sim.records.transactions import (

@@ -1,15 +1,13 @@
 """The clock: gateway time, which can be shifted and frozen, and time limits in real time."""
 
 import asyncio
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Protocol, TypedDict
+from typing import Annotated, NamedTuple, Protocol, TypedDict
 
 from sandbox_sim.values.timestamps import Timestamp, iso
 
 
-@dataclass(frozen=True, slots=True)
-class ClockState:
+class ClockState(NamedTuple):
     """How the clock is set.
 
     shift: the difference to the machine's time; the time spent frozen is added on resume.

@@ -41,12 +41,16 @@ from sandbox_sim.values.clients import ServiceMode
 
 
 class Topic(StrEnum):
-    """What has changed. When it is announced, each server loads its copy from the store again."""
+    """What has changed. When it is announced, each server loads its copy from the store again.
+
+    readers: a server has a reader of events, so the others send it theirs.
+    """
 
     CLOCK = "clock"
     BEHAVIOUR = "behaviour"
     RULES = "rules"
     HELD_CALLBACKS = "held"
+    READERS = "readers"
 
 
 class Unit(Protocol):
@@ -87,10 +91,7 @@ class Unit(Protocol):
         """
 
     async def transaction_by_network_id(
-        self,
-        service_id: int,
-        network_transaction_id: str,
-        mode: ServiceMode = ServiceMode.SANDBOX,
+        self, service_id: int, network_transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
     ) -> TransactionRecord | None:
         """The transaction with this id of the gateway, or None. Locks the id.
 

@@ -17,7 +17,7 @@ class ChangeNotifier:
     """The part of a `Store` that keeps the listeners; the store itself calls them."""
 
     def __init__(self) -> None:
-        self._job_listener: Callable[[datetime], None] | None = None
+        self._job_listener: Callable[[datetime], None] = lambda _due_at: None
         self._watchers: list[Callable[[], None]] = []
         self._topic_lock = asyncio.Lock()
         self._topic_watchers: dict[Topic, list[Callable[[], Awaitable[None]]]] = defaultdict(list)

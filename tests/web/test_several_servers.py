@@ -87,8 +87,8 @@ async def test_the_live_feed_of_a_server_has_the_events_of_all_servers(start: St
     async with listening(one, "?service_id=55&types=transaction,clock") as feed:
         store = other.gateway.store
         assert isinstance(store, PostgresStore)
+        assert store.relay.remote_readers
 
-        await eventually(lambda: bool(store.relay.remote_readers))
         await other.collect()
         begun = await feed.next()
         await one.advance(seconds=1)

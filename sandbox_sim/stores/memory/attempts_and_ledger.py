@@ -86,13 +86,9 @@ class MemoryNetworkRecords(MemoryState):
     async def find_attempts(
         self, network: str, *, reference: str = "", network_id: str = ""
     ) -> Sequence[str]:
-        def matches(attempt: Attempt) -> bool:
-            if reference:
-                return attempt.reference == reference
-            return bool(network_id) and attempt.network_id == network_id
-
-        newest = reversed(self._attempts.values())
-        found = (each.id for each in newest if each.network == network and matches(each))
+        name, value = ("reference", reference) if reference else ("network_id", network_id)
+        newest = reversed(self._attempts.values()) if value else ()
+        found = (e.id for e in newest if e.network == network and getattr(e, name) == value)
         return list(itertools.islice(found, 2))
 
     async def attempts_of(self, network_transaction_id: str) -> Sequence[Attempt]:

@@ -78,7 +78,7 @@ class MemoryStore(ChangeNotifier):
                 undo()
             unit.undo.clear()
             raise
-        if unit.earliest_due is not None and self._job_listener is not None:
+        if unit.earliest_due is not None:
             self._job_listener(unit.earliest_due)
         wrote = bool(unit.undo)
         unit.undo.clear()  # not later: after a reset it holds the whole old state

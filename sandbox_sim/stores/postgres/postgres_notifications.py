@@ -351,7 +351,7 @@ class ServerChannel:
     async def _connect_and_listen(self) -> Connection:
         connection = await self.connect()
         try:
-            connection.add_termination_listener(self._wake_up)
+            connection.add_termination_listener(lambda _connection: self._wake.set())
             for channel in (ANNOUNCEMENTS, ACKNOWLEDGEMENTS, *self._handlers):
                 await connection.add_listener(channel, self._on_notification)
             is_alone = await connection.fetchval(_TRY_LOCK_EXCLUSIVE)
@@ -381,9 +381,6 @@ class ServerChannel:
             self._received.append(_ALL_TOPICS)
             self._on_reconnect()
             return connection
-
-    def _wake_up(self, _connection: object) -> None:
-        self._wake.set()
 
 
 EVENTS: Final = "sandbox_sim_events"
@@ -473,6 +470,10 @@ class PostgresRelay:
             documents = json.loads("".join(self._parts))
             self._parts.clear()
             self._notify_listeners([_event(*each) for each in documents])
+
+    async def note_readers(self) -> None:
+        """Note that a server has readers: another one, or this one, which does no harm."""
+        self._on_readers(_HAS_READERS)
 
     def _on_readers(self, message: str) -> None:
         if message == _HAS_READERS:

@@ -84,22 +84,15 @@ class _Conflict(Exception):
     """A `transaction_id` that a unit assumed to be unused is used."""
 
 
-class _Statement(NamedTuple):
-    """A statement with its values."""
-
-    text: str
-    values: Row
-
-
 class _UncheckedId(NamedTuple):
     """A `transaction_id` of a service that a unit assumes to be unused; the commit checks it.
 
-    inserts: statements that wait for the commit.
+    inserts: statements that wait for the commit, each with its values.
     """
 
     service_id: int
     transaction_id: str
-    inserts: list[_Statement]
+    inserts: list[tuple[str, Row]]
 
     @property
     def lock(self) -> int:
@@ -171,8 +164,8 @@ class PostgresUnit(SqlUnit):
     async def _insert_if_unused(self, unchecked: _UncheckedId) -> None:
         """Check the id and run all inserts in one statement, which is a transaction of its own."""
         service_id, transaction_id, inserts = unchecked
-        texts = tuple(each.text for each in inserts)
-        values = chain.from_iterable(each.values for each in inserts)
+        texts = tuple(text for text, _ in inserts)
+        values = chain.from_iterable(values for _, values in inserts)
         lock = unchecked.lock, service_id, transaction_id
         ((is_unused, *numbers),) = await self._run(_add_if_unused(texts), (*lock, *values))
         if not is_unused:
@@ -232,7 +225,7 @@ class PostgresUnit(SqlUnit):
         """Keep an insert for the commit; returns False if it has to run at once."""
         if self._begun or self._unchecked is None:
             return False
-        self._unchecked.inserts.append(_Statement(insert, values))
+        self._unchecked.inserts.append((insert, values))
         return True
 
     async def _run(self, statement: str, values: Row) -> Sequence[Row]:
@@ -409,6 +402,7 @@ class PostgresStore(ChangeNotifier):
             on_beat=self._on_beat,
         )
         self.relay = PostgresRelay(self._channel, self.clock, self.lease)
+        self.watch_topic(Topic.READERS, self.relay.note_readers)
         self._clean_up = CleanUp(self.run, self.clock, self.keep_transactions)
 
     @property
@@ -432,7 +426,7 @@ class PostgresStore(ChangeNotifier):
         if pool is None:
             return
         self._clean_up.cancel()
-        closing = asyncio.create_task(_close(pool))
+        closing = asyncio.gather(pool.close(), return_exceptions=True)
         await asyncio.wait({closing}, timeout=_CLOSING_S)
         if not closing.done():
             closing.cancel()
@@ -498,12 +492,11 @@ class PostgresStore(ChangeNotifier):
         for listener in self._watchers if unit.wrote else ():
             listener()
         if unit.earliest_due is not None:
-            self._on_job(unit.earliest_due)
+            self._job_listener(unit.earliest_due)
             self._channel.notify_job(unit.earliest_due)
 
     def _on_job(self, due_at: datetime) -> None:
-        if self._job_listener is not None:
-            self._job_listener(due_at)
+        self._job_listener(due_at)
 
     async def _on_announcement(self, topics: Iterable[Topic]) -> bool:
         """Notify our listeners of announced topics; returns True if the store is closed."""
@@ -521,11 +514,6 @@ class PostgresStore(ChangeNotifier):
         if isinstance(error, StoreError):
             return StoreError(f"{mask_url(self.url)}: {error}")
         return error
-
-
-async def _close(pool: PostgresConnections) -> None:
-    with contextlib.suppress(*POSTGRES_ERRORS):
-        await pool.close()
 
 
 async def _roll_back(connection: Connection, error: BaseException) -> None:

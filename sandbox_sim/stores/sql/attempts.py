@@ -263,5 +263,4 @@ def _raw_document(raw: RawNotification) -> str:
 def _exchange_document(exchange: Exchange) -> str:
     values = exchange._asdict()
     del values["attempt_id"], values["at"]
-    headers = {name: dict(values[name]) for name in ("request_headers", "answer_headers")}
-    return json.dumps({**values, **headers})
+    return json.dumps(values, default=dict)

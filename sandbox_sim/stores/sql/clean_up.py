@@ -7,12 +7,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Final, Protocol, TypeVar
+from operator import methodcaller
+from typing import Any, Final
 
 from sandbox_sim.ports import Clock, StoreError
 from sandbox_sim.stores.sql.sql_unit import SqlUnit
 
-T = TypeVar("T")
+# `Store.run` of a store in SQL.
+_Run = Callable[[Callable[[SqlUnit], Awaitable[Any]]], Awaitable[Any]]
 
 # In gateway time.
 _INTERVAL: Final = timedelta(minutes=1)
@@ -21,12 +23,6 @@ _INTERVAL: Final = timedelta(minutes=1)
 _DROPPED_AT_ONCE: Final = 1000
 
 log = logging.getLogger("sandbox_sim.store")
-
-
-class _Run(Protocol):
-    """`Store.run` of a store in SQL."""
-
-    async def __call__(self, work: Callable[[SqlUnit], Awaitable[T]]) -> T: ...
 
 
 class CleanUp:
@@ -61,10 +57,8 @@ class CleanUp:
         try:
             await self._run(lambda unit: unit.delete_expired(now))
             last = await self._run(lambda unit: unit.last_to_drop(self._keep_transactions, now))
-            dropped = _DROPPED_AT_ONCE
-            while last and dropped == _DROPPED_AT_ONCE:
-                dropped = await self._run(
-                    lambda unit: unit.drop_transactions(last, _DROPPED_AT_ONCE, now)
-                )
+            drop = methodcaller("drop_transactions", last, _DROPPED_AT_ONCE, now)
+            while last and await self._run(drop) == _DROPPED_AT_ONCE:
+                pass  # other units run between two steps
         except StoreError as error:
             log.warning("expired records could not be deleted: %s", error)

@@ -71,7 +71,9 @@ _OPEN = select(
     f"{_HAS_NOT_ENDED} ORDER BY number DESC LIMIT 1",
 )
 
-_WALLET: Final = ("mode", "name", "service_id", "available", "pending", "updated_at")
+_FORMAT: Final = RowFormat(Balance)
+
+_WALLET: Final = (*_FORMAT.columns, "mode", "name", "service_id")
 
 _BALANCE = select(_WALLET, "wallets", "service_id = ? AND mode = ? AND name = ?")
 
@@ -117,7 +119,7 @@ class SqlLedger(SqlBase):
         name = str(wallet)
         await self._lock("wallet", wallet.mode, name)
         row = await self._fetch_one(_BALANCE, wallet.service_id, wallet.mode.value, name)
-        return None if row is None else _to_balance(row)
+        return None if row is None else _FORMAT.record(row)
 
     async def add_transfer(self, transfer: Transfer, manual: ManualEntry | None = None) -> int:
         wallet = transfer.account
@@ -126,7 +128,8 @@ class SqlLedger(SqlBase):
             number = transfer.pending
             pending = None if number is None else await self._pending(number)
             after = before.after(wallet, transfer, pending)
-            await self._fetch(_SAVE_BALANCE, *_from_balance(wallet, after))
+            of_wallet = wallet.mode.value, str(wallet), wallet.service_id
+            await self._fetch(_SAVE_BALANCE, *_FORMAT.row(after), *of_wallet)
         ((number,),) = await self._fetch(_ADD_TRANSFER, *_from_transfer(transfer))
         if manual is not None:
             await self._fetch(_ADD_ENTRY, number, *_ENTRY.row(manual))
@@ -169,7 +172,7 @@ class SqlLedger(SqlBase):
         chosen = {"mode = ?": mode and mode.value, "service_id = ?": service_id}
         condition, values = where(chosen)
         found = await self._fetch(select(_WALLET, "wallets", condition), *values)
-        return {parse_account(ServiceMode(row[0]), row[1]): _to_balance(row) for row in found}
+        return {parse_account(ServiceMode(row[3]), row[4]): _FORMAT.record(row) for row in found}
 
     async def live_sums(self) -> Mapping[Account, Decimal]:
         row = await self._fetch_one(_CHECKPOINT)
@@ -196,17 +199,6 @@ def _add_moved(sums: Sums, moved: Sequence[Row]) -> Sums:
             if account.kind is not WALLET:
                 found[account] = add(found.get(account, ZERO), multiply(signed, Decimal(times)))
     return found
-
-
-def _from_balance(wallet: Account, balance: Balance) -> Row:
-    available, pending, updated_at = balance
-    of_service = wallet.mode.value, str(wallet), wallet.service_id
-    return *of_service, str(available), str(pending), to_micros(updated_at)
-
-
-def _to_balance(row: Row) -> Balance:
-    available, pending, updated_at = row[3:]
-    return Balance(Decimal(available), Decimal(pending), to_datetime(updated_at))
 
 
 def _from_transfer(transfer: Transfer) -> Row:

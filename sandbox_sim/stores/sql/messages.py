@@ -24,12 +24,8 @@ _LAST_POSITION: Final = "SELECT max(position) FROM messages WHERE service_id = ?
 
 _ADD: Final = insert("messages", ("position", *rows.MESSAGE.columns))
 
-_SAVE: Final = (
-    "UPDATE messages SET status = ?, sent_at = ?, provider_code = ?, error_message = ? "
-    "WHERE processing_id = ?"
-)
-
 _SAVED: Final = ("status", "sent_at", "provider_code", "error_message", "processing_id")
+_SAVE: Final = f"UPDATE messages SET {' = ?, '.join(_SAVED[:-1])} = ? WHERE processing_id = ?"
 _saved_columns: Final = itemgetter(*map(rows.MESSAGE.columns.index, _SAVED))
 
 _OF_SUBJECT: Final = select(

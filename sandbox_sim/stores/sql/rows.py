@@ -130,6 +130,7 @@ _CODECS: Final[dict[Any, Codec]] = {
     bool: (int, bool),
     Decimal: (str, Decimal),
     datetime: (to_micros, to_datetime),
+    timedelta: (lambda span: span // MICROSECOND, MICROSECOND.__mul__),
 }
 
 
@@ -146,7 +147,7 @@ def _unchanged(value: Any) -> Any:
 
 _TEXT: Final[Codec] = (_storable, _unchanged)
 
-_JSON: Final[Codec] = (json.dumps, json.loads)
+JSON: Final[Codec] = (json.dumps, json.loads)
 
 _OVERRIDE: Final[Codec] = (
     lambda override: None if override is None else json.dumps(override.shown()),
@@ -161,13 +162,15 @@ _MATCH: Final[Codec] = (
 
 CARD_PAGE: Final = RowFormat(CardPage)
 
+CLOCK: Final = RowFormat(ClockState)
+
 JOB: Final = RowFormat(Job)
 
 MESSAGE: Final = RowFormat(Message)
 
 TRANSACTION: Final = RowFormat(TransactionRecord, override=_OVERRIDE)
 
-USER_RULE: Final = RowFormat(UserRule, match=_MATCH, effect=_JSON)
+USER_RULE: Final = RowFormat(UserRule, match=_MATCH, effect=JSON)
 
 ENTRY: Final = RowFormat(
     JournalEntry,
@@ -232,19 +235,6 @@ def _to_attempt(document: Row, created: datetime) -> DeliveryAttempt:
     number, at, *answer, next_at = document
     next_attempt_at = None if next_at is None else created + next_at * MICROSECOND
     return DeliveryAttempt._make((number, created + at * MICROSECOND, *answer, next_attempt_at))
-
-
-def from_clock_state(state: ClockState) -> Row:
-    """A row with `shift` and `frozen_at`."""
-    return state.shift // MICROSECOND, maybe_micros(state.frozen_at)
-
-
-def to_clock_state(row: Row) -> ClockState | None:
-    """The clock state from such a row; None where `shift` is NULL, because none was set."""
-    shift, frozen_at = row
-    if shift is None:
-        return None
-    return ClockState(shift * MICROSECOND, maybe_datetime(frozen_at))
 
 
 def from_inbox_message(message: InboxMessage) -> Row:

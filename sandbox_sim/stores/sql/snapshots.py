@@ -5,19 +5,21 @@ process. It survives a later change of the tables: a restore writes the columns 
 share.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Final
 
 from sandbox_sim.records.events import EventType
 from sandbox_sim.records.snapshots import Snapshot
 from sandbox_sim.records.transactions import STATUS_RETENTION, Status
-from sandbox_sim.stores.sql import schema
-from sandbox_sim.stores.sql.rows import Row, SqlBase, insert, to_datetime, to_micros, where
+from sandbox_sim.stores.sql import rows, schema
+from sandbox_sim.stores.sql.rows import RowFormat, SqlBase, insert, select, to_micros, where
 
-_SNAPSHOTS = "SELECT number, name, service_id, taken_at, records FROM snapshots"
+_SNAPSHOT: Final = RowFormat(Snapshot, records=rows.JSON)
 
-_ADD = insert("snapshots", ("name", "service_id", "taken_at", "records")) + " RETURNING number"
+_SNAPSHOTS = select((*_SNAPSHOT.columns, "number"), "snapshots", "{} ORDER BY number DESC")
+
+_ADD = insert("snapshots", _SNAPSHOT.columns) + " RETURNING number"
 
 # Tables whose rows are sums and not records.
 _NOT_RECORDS = frozenset({"wallets", "journals"})
@@ -49,33 +51,33 @@ class SqlSnapshots(SqlBase):
             statement = f"SELECT count(*) FROM {table} WHERE {condition}{_and_copied(table, now)}"
             ((counts[table],),) = await self._fetch(statement, *values)
         records = {table: count for table, count in counts.items() if table not in _NOT_RECORDS}
-        ((number,),) = await self._fetch(
-            _ADD, name, service_id, to_micros(now), json.dumps(records)
-        )
+        snapshot = Snapshot(name, service_id, now, records)
+        ((number,),) = await self._fetch(_ADD, *_SNAPSHOT.row(snapshot))
         # CREATE TABLE AS takes no parameters.
         condition = "1 = 1" if service_id is None else f"service_id = {service_id}"
         for table in filter(counts.get, counts):
             copy = _copy_name(table, number)
             chosen = f"SELECT * FROM {table} WHERE {condition}{_and_copied(table, now)}"
             await self._change_tables(f"CREATE TABLE {copy} AS {chosen}")
-        return Snapshot(name, service_id, now, records)
+        return snapshot
 
     async def restore_snapshot(self, name: str, now: datetime) -> Snapshot | None:
         await self._lock_all()
-        row = await self._fetch_one(f"{_SNAPSHOTS} WHERE name = ?", name)
+        row = await self._fetch_one(_SNAPSHOTS.format("name = ?"), name)
         if row is None:
             return None
-        snapshot = _to_snapshot(row)
+        *_, number = row
+        snapshot = _SNAPSHOT.record(row)
         await self._delete_records(snapshot.service_id)
         shift = to_micros(now) - to_micros(snapshot.taken_at)
         for table in _tables(snapshot.service_id):
-            await self._restore_table(table, _copy_name(table, row[0]), shift)
+            await self._restore_table(table, _copy_name(table, number), shift)
         for before, conversion in schema.CONVERSIONS.items():
-            copy = _copy_name(before, row[0])
+            copy = _copy_name(before, number)
             if await self._columns(copy):
                 await self._fetch(conversion.format(source=copy, shift=shift))
         ((due_at,),) = await self._fetch("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
-        self.earliest_due = None if due_at is None else to_datetime(due_at)
+        self.earliest_due = rows.maybe_datetime(due_at)
         self._record_changes(EventType.RESTORE, snapshot)
         return snapshot
 
@@ -89,8 +91,7 @@ class SqlSnapshots(SqlBase):
         return bool(found)
 
     async def snapshots(self) -> Sequence[Snapshot]:
-        found = await self._fetch(f"{_SNAPSHOTS} ORDER BY number DESC")
-        return [_to_snapshot(row) for row in found]
+        return [_SNAPSHOT.record(row) for row in await self._fetch(_SNAPSHOTS.format("1 = 1"))]
 
     async def _change_tables(self, statement: str) -> None:
         """Create or drop a table; the number in `origin` follows that of SQLite, which changes."""
@@ -149,8 +150,3 @@ def _copy_name(table: str, number: int) -> str:
 
 def _is_time(column: str) -> bool:
     return column == "at" or column.endswith("_at")
-
-
-def _to_snapshot(row: Row) -> Snapshot:
-    _, name, service_id, taken_at, records = row
-    return Snapshot(name, service_id, to_datetime(taken_at), json.loads(records))

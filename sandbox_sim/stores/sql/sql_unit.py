@@ -42,8 +42,7 @@ class SqlUserRules(SqlBase):
     announced: the topics whose listeners are notified after the commit.
     """
 
-    def __init__(self) -> None:
-        self.announced: set[Topic] = set()
+    announced: set[Topic]
 
     async def user_rules(self) -> Sequence[UserRule]:
         return [rows.USER_RULE.record(row) for row in await self._fetch(_USER_RULES)]
@@ -140,9 +139,7 @@ _RELEASE_CALLBACKS = (
     "AND number <= (SELECT number FROM callbacks WHERE id = ?) RETURNING number, id"
 )
 
-_NEW_JOB: Final = ("due_at", "kind", "service_id", "subject", "failures")
-
-_ADD_JOB = insert("jobs", _NEW_JOB)
+_ADD_JOB = insert("jobs", ("due_at", "kind", "service_id", "subject", "failures"))
 
 _JOBS_AFTER = select(
     rows.JOB.columns, "jobs", "lease_until = 0 AND due_at > ? ORDER BY due_at, number"
@@ -198,13 +195,7 @@ _DELETE_CALLBACKS = (
 
 
 class SqlUnit(
-    SqlJournal,
-    SqlUserRules,
-    SqlSnapshots,
-    SqlMessages,
-    SqlAttempts,
-    SqlLedger,
-    SqlNetworkRecords,
+    SqlJournal, SqlUserRules, SqlSnapshots, SqlMessages, SqlAttempts, SqlLedger, SqlNetworkRecords
 ):
     """The `Unit` of both databases; the subclasses add what differs."""
 
@@ -214,7 +205,7 @@ class SqlUnit(
     SKIP_LOCKED: ClassVar[str] = ""
 
     def __init__(self, clock: Clock) -> None:
-        super().__init__()
+        self.announced = set()
         self.earliest_due = None
         self._clock = clock
 
@@ -233,10 +224,7 @@ class SqlUnit(
         return None if row is None else row[0]
 
     async def transaction_by_network_id(
-        self,
-        service_id: int,
-        network_transaction_id: str,
-        mode: ServiceMode = ServiceMode.SANDBOX,
+        self, service_id: int, network_transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
     ) -> TransactionRecord | None:
         await self._lock("network id", network_transaction_id)
         statement = _TRANSACTION_BY_NETWORK_ID[mode]
@@ -395,11 +383,10 @@ class SqlUnit(
 
     async def clock(self) -> ClockState | None:
         (row,) = await self._fetch("SELECT shift, frozen_at FROM clock")
-        return rows.to_clock_state(row)
+        return None if row[0] is None else rows.CLOCK.record(row)
 
     async def save_clock(self, state: ClockState) -> None:
-        values = rows.from_clock_state(state)
-        await self._fetch("UPDATE clock SET shift = ?, frozen_at = ?", *values)
+        await self._fetch("UPDATE clock SET shift = ?, frozen_at = ?", *rows.CLOCK.row(state))
         self._record_changes(EventType.CLOCK, state)
 
     async def behaviour(self) -> Behaviour | None:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from sandbox_sim.ports import Clock, DataRefused, StoreError, StoreInUse, Topic, Unit
+from sandbox_sim.ports.tasks import RunningTasks
 from sandbox_sim.records.events import StoredChange
 from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE
 from sandbox_sim.stores.change_notifier import ChangeNotifier
@@ -106,11 +107,10 @@ class _Result(NamedTuple):
 
 
 class _BatchResult(NamedTuple):
-    """The results of a batch, the due time of its earliest new job, and whether SQLite failed."""
+    """The results of a batch, and the due time of its earliest new job."""
 
-    results: list[_Result]
-    earliest_due: datetime | None
-    failed: bool = False
+    results: Sequence[_Result]
+    earliest_due: datetime | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -134,7 +134,7 @@ class SqliteStore(ChangeNotifier):
         self._pending: list[_WorkItem] = []
         self._queue: SimpleQueue[Sequence[_WorkItem] | None] = SimpleQueue()
         self._copies: SimpleQueue[tuple[Path, asyncio.Future[Path]]] = SimpleQueue()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = RunningTasks()
         self._thread: threading.Thread | None = None
         self._clean_up = CleanUp(self.run, self.clock, self.keep_transactions)
         self._files: WatchedFiles
@@ -206,11 +206,13 @@ class SqliteStore(ChangeNotifier):
             cursor = connection.cursor()
             changes = changes_at_checkpoint = connection.total_changes
             while batch := self._next_batch():
-                committed = self._commit(cursor, batch)
+                committed = [*self._commit(cursor, batch)]
                 before, changes = changes, connection.total_changes
-                loop.call_soon_threadsafe(self._finish, committed, changes > before)
+                for each in committed:
+                    loop.call_soon_threadsafe(self._finish, each, changes > before)
                 # Also after a failure: a long log may be the reason why the disk is full.
-                if committed.failed or changes - changes_at_checkpoint >= _CHECKPOINT_AFTER_CHANGES:
+                failed = any(isinstance(each.results[0].error, StoreError) for each in committed)
+                if failed or changes - changes_at_checkpoint >= _CHECKPOINT_AFTER_CHANGES:
                     changes_at_checkpoint = changes
                     self._checkpoint(cursor)
                 while not self._copies.empty():
@@ -253,11 +255,12 @@ class SqliteStore(ChangeNotifier):
             self._queue.put(None)
         return batch
 
-    def _commit(self, cursor: sqlite3.Cursor, batch: Sequence[_WorkItem]) -> _BatchResult:
+    def _commit(self, cursor: sqlite3.Cursor, batch: Sequence[_WorkItem]) -> Iterator[_BatchResult]:
         """Run a batch as one transaction; if that fails, run each unit in its own."""
         unit = _SqliteUnit(cursor, self.clock)
         try:
-            self._begin(cursor)
+            self._files.check()  # SQLite itself does not look at them
+            cursor.execute("BEGIN IMMEDIATE")
             results = [_execute(item, unit) for item in batch]
             cursor.execute("COMMIT")
             self._files.check()
@@ -265,35 +268,22 @@ class SqliteStore(ChangeNotifier):
             with contextlib.suppress(sqlite3.Error):
                 cursor.connection.rollback()
             if len(batch) == 1:
-                failed = _Result(batch[0].future, None, self._as_store_error(error))
-                return _BatchResult([failed], None, isinstance(error, sqlite3.Error))
-            alone = [self._commit(cursor, [item]) for item in batch]
-            return _BatchResult(
-                [result for committed in alone for result in committed.results],
-                min(
-                    (each.earliest_due for each in alone if each.earliest_due is not None),
-                    default=None,
-                ),
-                any(each.failed for each in alone),
-            )
-        return _BatchResult(results, unit.earliest_due)
-
-    def _begin(self, cursor: sqlite3.Cursor) -> None:
-        """Begin a transaction; check the files first, because SQLite does not."""
-        self._files.check()
-        cursor.execute("BEGIN IMMEDIATE")
+                yield _BatchResult([_Result(batch[0].future, None, self._as_store_error(error))])
+                return
+            for item in batch:
+                yield from self._commit(cursor, [item])
+        else:
+            yield _BatchResult(results, unit.earliest_due)
 
     def _finish(self, committed: _BatchResult, wrote: bool) -> None:
         """In the event loop: return results and notify listeners."""
-        if committed.earliest_due is not None and self._job_listener is not None:
+        if committed.earliest_due is not None:
             self._job_listener(committed.earliest_due)
         # Units without announcements do not wait: a listener may itself wait for one of them.
         self._resolve([each for each in committed.results if not each.announced])
         announcing = [each for each in committed.results if each.announced]
         if announcing:
-            task = asyncio.create_task(self._notify_listeners(announcing))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.start(self._notify_listeners(announcing))
         for listener in self._watchers if wrote else ():
             listener()
         if self._thread is not None:

@@ -21,17 +21,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from sandbox_sim.callbacks.listeners import CallbackListener, CallbackListeners
 from sandbox_sim.events.event_feed import Feed
 from sandbox_sim.http_addresses import MAX_CHARACTERS, check
-from sandbox_sim.ports import Clock, Store
+from sandbox_sim.ports import Clock, Store, StoreError, Topic
 from sandbox_sim.records.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
 from sandbox_sim.records.events import EventFilter, EventType, NumberedEvent
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.web.control.errors import NOT_FOUND, RequestRefused
-from sandbox_sim.web.control.input import (
-    LARGEST_INTEGER,
-    SERVICE_ID,
-    Input,
-    QueryServiceId,
-)
+from sandbox_sim.web.control.input import LARGEST_INTEGER, SERVICE_ID, Input, QueryServiceId
 from sandbox_sim.web.routes import EVENT_STREAM, RouteGroup, route
 from sandbox_sim.web.transport.gateway_protocol import run_while_connected
 
@@ -119,6 +114,10 @@ class EventRoutes(RouteGroup):
         after = request.headers.get("Last-Event-ID") or query.after
 
         with self.feed.listening(events_filter, after, partial(abort_stalled, request)) as reader:
+            if self.shared:
+                # The client may go on at another server as soon as it reads the head.
+                with suppress(StoreError):
+                    await self.store.run(lambda unit: unit.announce(Topic.READERS))
             answer = await open_stream(request)
             while (events := await reader.take(KEEP_ALIVE_S)) is not None:
                 await answer.write(b"".join(map(_event_frame, events)) or KEEP_ALIVE)
