@@ -493,6 +493,23 @@ class TestDashboard:
         await expect(current).to_contain_text("R1")
 
 
+async def test_a_refresh_keeps_the_focus_of_a_row_and_of_the_clock(
+    stage: Stage, page: Page
+) -> None:
+    inbox = stage.sandbox.inbox_url("focus")
+    await stage.sandbox.airtime(service_id=84, transaction_id="K0", callback_url=inbox)
+    await page.goto(dashboard(stage, "?q=service:84"))
+    focused = page.locator(":focus")
+    for selector, name in (("#rows a", "K0"), ("#clock summary", "Gateway time")):
+        await page.locator(selector, has_text=name).focus()
+        count = await page.locator("#rows li").count()
+
+        await stage.sandbox.airtime(service_id=84, transaction_id=f"K{count}", callback_url=inbox)
+
+        await expect(page.locator("#rows li")).to_have_count(count + 1)
+        await expect(focused).to_contain_text(name)
+
+
 async def test_hostile_text_runs_no_script(stage: Stage) -> None:
     hostile = {"transaction_id": HOSTILE, "reference": HOSTILE, "nickname": HOSTILE}
     await stage.sandbox.collect(service_id=67, customer_number="0200000001", **hostile)

@@ -38,6 +38,15 @@ async function loadPage(address) {
   return { page, number };
 }
 
+/** The element in a new part that is where one was in the old part: in the row of the same record, if it was in one. */
+function counterpartOf(element, old, fresh) {
+  const row = element.closest("[data-key]");
+  const rows = [...fresh.querySelectorAll("[data-key]")];
+  const [from, to] = row ? [row, rows.find((each) => each.dataset.key === row.dataset.key)] : [old, fresh];
+  const place = [...from.querySelectorAll(element.localName)].indexOf(element);
+  return to?.querySelectorAll(element.localName)[place];
+}
+
 function replacePart(id, page, { animate = false } = {}) {
   const here = document.getElementById(id);
   const there = page.getElementById(id);
@@ -51,8 +60,10 @@ function replacePart(id, page, { animate = false } = {}) {
       row.classList.toggle("fresh", !known.has(row.dataset.key));
     }
   }
+  const focused = here.contains(document.activeElement) && counterpartOf(document.activeElement, here, fresh);
   here.replaceWith(fresh);
   fresh.querySelectorAll("details").forEach((each, place) => { each.open = open[place] ?? false; });
+  if (focused) focused.focus({ preventScroll: true }); // also in what is now open
   if (scrolled && $(".rows", fresh)) $(".rows", fresh).scrollTop = scrolled;
 }
 
