@@ -272,8 +272,7 @@ REQUESTS: Final = RecordKind(
 
 
 def inbox_of(name: str) -> RecordKind:
-    """The messages of an inbox."""
-    name = redact_text(name)  # as it is kept
+    """The messages of an inbox. name: as it is kept."""
     return RecordKind(
         EventType.INBOX,
         "messages",

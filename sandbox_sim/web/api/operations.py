@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # serve starts faster without what only production needs
     from sandbox_sim.production.live_sms import LiveSms
 
 B = TypeVar("B", bound=request_models.OperationBody)
+S = TypeVar("S", request_models.SmsSend, request_models.SmsBulk)
 PaymentValidator = Callable[[bytes], request_models.PaymentBody]
 
 
@@ -169,14 +170,9 @@ class PathHandlers(ABC):
             body.service_id
         )
 
-    def sms_send(self, call: Call) -> Awaitable[Reply]:
-        """Single SMS."""
-        body = call.parse(request_models.SmsSend.model_validate_json)
-        return self._send(call, body.request())
-
-    def sms_bulk(self, call: Call) -> Awaitable[Reply]:
-        body = call.parse(request_models.SmsBulk.model_validate_json)
-        return self._send(call, body.request())
+    def send(self, model: type[S], call: Call) -> Awaitable[Reply]:
+        """SMS to one recipient or to many, whose body has this model."""
+        return self._send(call, call.parse(model.model_validate_json).request())
 
     async def sms_history(self, call: Call) -> Reply:
         query = call.parse(request_models.SmsHistory.model_validate_json).query()
@@ -193,8 +189,8 @@ class PathHandlers(ABC):
             **{path: partial(self.pay, model) for path, model in self.bodies_by_path.items()},
             Operation.STATUS.row.path: self.get_transaction_status,
             Operation.BALANCE.row.path: self.get_account_balance,
-            Operation.SMS.row.path: self.sms_send,
-            Operation.BULK_SMS.row.path: self.sms_bulk,
+            Operation.SMS.row.path: partial(self.send, request_models.SmsSend),
+            Operation.BULK_SMS.row.path: partial(self.send, request_models.SmsBulk),
             Operation.SMS_HISTORY.row.path: self.sms_history,
             Operation.SMS_BALANCE.row.path: self.sms_balance,
         }

@@ -16,15 +16,15 @@ from functools import partial
 from typing import Annotated, Final, TypedDict
 
 from aiohttp import web
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from sandbox_sim.callbacks.listeners import CallbackListener, CallbackListeners
 from sandbox_sim.events.event_feed import Feed
-from sandbox_sim.http_addresses import MAX_CHARACTERS, check
 from sandbox_sim.ports import Clock, Store, StoreError, Topic
 from sandbox_sim.records.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
 from sandbox_sim.records.events import EventFilter, EventType, NumberedEvent
 from sandbox_sim.values.redaction import redact_text
+from sandbox_sim.web.api.request_models import WebAddress
 from sandbox_sim.web.control.errors import NOT_FOUND, RequestRefused
 from sandbox_sim.web.control.input import LARGEST_INTEGER, SERVICE_ID, Input, QueryServiceId
 from sandbox_sim.web.routes import EVENT_STREAM, RouteGroup, route
@@ -164,20 +164,13 @@ _A_TEXT: Final = f"a string of at most {KEPT_BODY_BYTES} characters"
 _FAILURE_NAMES: Final = tuple(each.name.lower() for each in FailureKind)
 
 
-def _check_address(url: str) -> str:
-    check(url)
-    return url
-
-
 class ListenQuery(Input):
     """The query of a listener.
 
     forward_to: where the listener sends callbacks, which attempts show as `sent_to`.
     """
 
-    forward_to: Annotated[str, AfterValidator(_check_address)] = Field(
-        max_length=MAX_CHARACTERS, description="an address such as http://127.0.0.1:5000/callback"
-    )
+    forward_to: WebAddress = Field(description="an address such as http://127.0.0.1:5000/callback")
     service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
 
 

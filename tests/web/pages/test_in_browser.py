@@ -12,6 +12,7 @@ import pytest_asyncio
 from aiohttp import web
 from playwright.async_api import Browser, Locator, Page, Route, ViewportSize, expect
 
+from sandbox_sim.ports.clock import ClockState
 from tests.conftest import basic
 from tests.demo.accessibility import LOOKS, barriers, without_repeats
 from tests.demo.browser import DESK, IN_A_BROWSER, PHONE, WatchedPage
@@ -491,6 +492,38 @@ class TestDashboard:
 
         await refreshed.comes(page)
         await expect(current).to_contain_text("R1")
+
+
+async def test_a_refresh_keeps_the_focus_of_a_row_and_of_the_clock(
+    stage: Stage, page: Page
+) -> None:
+    inbox = stage.sandbox.inbox_url("focus")
+    await stage.sandbox.airtime(service_id=84, transaction_id="K0", callback_url=inbox)
+    await page.goto(dashboard(stage, "?q=service:84"))
+    focused = page.locator(":focus")
+    for selector, name in (("#rows a", "K0"), ("#clock summary", "Gateway time")):
+        await page.locator(selector, has_text=name).focus()
+        count = await page.locator("#rows li").count()
+
+        await stage.sandbox.airtime(service_id=84, transaction_id=f"K{count}", callback_url=inbox)
+
+        await expect(page.locator("#rows li")).to_have_count(count + 1)
+        await expect(focused).to_contain_text(name)
+
+
+async def test_a_button_that_was_pressed_by_the_keyboard_keeps_the_focus(browser: Browser) -> None:
+    """With the first step the clock gets another button."""
+    async with open_stage(browser) as stage, stage.page() as watched:
+        page, clock = watched.page, watched.page.locator("#clock")
+        stage.sandbox.gateway.clock.set_to(ClockState())
+        await page.goto(dashboard(stage))
+        await page.get_by_role("button", name="+1 min").focus()
+
+        await page.keyboard.press("Enter")
+
+        await expect(clock.get_by_text("Machine's time")).to_have_count(1)
+        await expect(page.locator(":focus")).to_have_text("+1 min")
+        await expect(page.locator(":focus")).to_be_visible()
 
 
 async def test_hostile_text_runs_no_script(stage: Stage) -> None:

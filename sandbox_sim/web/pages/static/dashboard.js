@@ -38,6 +38,20 @@ async function loadPage(address) {
   return { page, number };
 }
 
+/**
+ * The element in a new part for one in the old part: in the row of the same record if it was in one,
+ * with the same words if there is one, else at the same place.
+ */
+function counterpartOf(element, old, fresh) {
+  const row = element.closest("[data-key]");
+  const rows = [...fresh.querySelectorAll("[data-key]")];
+  const [from, to] = row ? [row, rows.find((each) => each.dataset.key === row.dataset.key)] : [old, fresh];
+  if (!to) return undefined;
+  const all = (part) => [...part.querySelectorAll(element.localName)];
+  const isLike = (each) => each.textContent === element.textContent && each.className === element.className;
+  return all(to).filter(isLike)[all(from).filter(isLike).indexOf(element)] ?? all(to)[all(from).indexOf(element)];
+}
+
 function replacePart(id, page, { animate = false } = {}) {
   const here = document.getElementById(id);
   const there = page.getElementById(id);
@@ -51,8 +65,10 @@ function replacePart(id, page, { animate = false } = {}) {
       row.classList.toggle("fresh", !known.has(row.dataset.key));
     }
   }
+  const focused = here.contains(document.activeElement) && counterpartOf(document.activeElement, here, fresh);
   here.replaceWith(fresh);
   fresh.querySelectorAll("details").forEach((each, place) => { each.open = open[place] ?? false; });
+  if (focused) focused.focus({ preventScroll: true }); // also in what is now open
   if (scrolled && $(".rows", fresh)) $(".rows", fresh).scrollTop = scrolled;
 }
 
@@ -180,7 +196,9 @@ function tick() {
 // ---- actions ----
 
 async function runAction(button, work, done, onError = (problem) => showToast(problem.message, { bad: true })) {
-  button.disabled = true;
+  // Not in the timeline, which is not refreshed while it has the focus.
+  const part = document.activeElement === button && button.closest("#clock, #troubles, #list");
+  button.disabled = true; // takes the focus
   try {
     const answer = await work();
     showToast(typeof done === "function" ? done(answer) : done || "Done");
@@ -191,6 +209,10 @@ async function runAction(button, work, done, onError = (problem) => showToast(pr
     return false;
   } finally {
     button.disabled = false;
+    if (part && document.activeElement === document.body) {
+      const place = part.isConnected ? button : counterpartOf(button, part, document.getElementById(part.id));
+      place?.focus({ preventScroll: true });
+    }
   }
 }
 
