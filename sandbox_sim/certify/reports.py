@@ -25,14 +25,13 @@ _LANES: Final = ("certify", "application", "gateway")
 
 def run_document(run: Run, secrets: Collection[str]) -> dict[str, Any]:
     """The document of a run; `secrets` and card numbers in it are masked."""
-    document: dict[str, Any] = {
+    return {
         "succeeded": run.succeeded,
         "counts": {each.value: run.count(each) for each in CaseVerdict},
         "took_s": round(run.took.total_seconds(), 3),
         "seed": run.seed,
         "cases": [result_document(each, secrets) for each in run.results],
     }
-    return document
 
 
 def result_document(result: Result, secrets: Collection[str]) -> dict[str, Any]:
