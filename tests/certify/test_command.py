@@ -283,6 +283,11 @@ def test_wrong_arguments_are_refused(words: list[str], problem: str, tmp_path: P
             'port = "x"',
             "port (from [gateway] of certify.toml): must be a valid integer",
         ),
+        (
+            "port = 8233",
+            "port = 0\nsettle_delay_ms = 2001",
+            "settle_delay_ms of the gateway must be from 1 to 2000 for certify, not 2001",
+        ),
     ],
 )
 def test_a_wrong_certify_toml_is_named_with_its_field(old: str, new: str, problem: str) -> None:
