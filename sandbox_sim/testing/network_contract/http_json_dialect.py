@@ -389,10 +389,10 @@ class HttpJsonDialect:
         word = _word_for(submit.outcomes, Outcome.REFUSED)
         if word is not None:
             return self._reply(submit.fields, word, Echo())
-        refusing = (
-            status for status, each in submit.statuses.items() if each.outcome is Outcome.REFUSED
-        )
-        return next((HttpReply(status, b"{}") for status in refusing), None)
+        for status, each in submit.statuses.items():
+            if each.outcome is Outcome.REFUSED:
+                return HttpReply(status, b"{}")
+        return None
 
     def _not_found_words(self) -> list[str]:
         outcomes = self._settings.status_outcomes
