@@ -115,7 +115,5 @@ def open_bench(
                 f"{place}: the gateway cannot start: {why}; "
                 "end what listens there, or choose another port"
             ) from None
-        try:
-            yield bench
-        finally:
-            bench.stop()
+        stack.callback(bench.stop)
+        yield bench

@@ -108,7 +108,9 @@ def run(
             failed_control = f"the control {case.name} did not pass, so this would say nothing"
         results.append(result)
         on_result(result)
-    others = _shuffled([case for case in cases if not case.control], seed)
+    others = [case for case in cases if not case.control]
+    if seed is not None:
+        others.sort(key=lambda case: sha256(f"{seed} {case.name}".encode()).digest())
     run_one = partial(run_one, failed_control=failed_control)
     following: Iterable[Result] = map(run_one, others)
     if parallel is not None:
@@ -138,12 +140,6 @@ def _run_case(
         return CaseRun(*shared, case, deadline).run()._replace(alone=alone or "")
     with parallel.open_environment(case) as environment:
         return CaseRun(*environment, case, deadline).run()
-
-
-def _shuffled(cases: Sequence[CertifyCase], seed: int | None) -> Sequence[CertifyCase]:
-    if seed is None:
-        return cases
-    return sorted(cases, key=lambda case: sha256(f"{seed} {case.name}".encode()).digest())
 
 
 def _run_parallel(
