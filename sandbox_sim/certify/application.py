@@ -15,7 +15,6 @@ from concurrent.futures import Future, wait
 from datetime import timedelta
 from ssl import SSLContext
 from tempfile import TemporaryFile
-from threading import Event
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -81,10 +80,7 @@ class RealTime:
 
     def wait(self, seconds: float, work: Future[Any] | None = None) -> None:
         """Wait for this time, or until this work has ended if that is earlier."""
-        if work is None:
-            Event().wait(seconds)
-        else:
-            wait([work], seconds)
+        wait([work or Future()], seconds)
 
 
 class Application(Protocol):

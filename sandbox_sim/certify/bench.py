@@ -21,15 +21,27 @@ MakeGateway = Callable[[Settings, "SandboxGateway | None"], "SandboxGateway"]
 # The system gives clients higher ports for their connections.
 _FIRST_PORT: Final = 20_000
 _PORTS: Final = 10_000
+# After an order the cases move the clock by this time before they expect it to be paid.
+_LONGEST_DELAY_MS: Final = 2000
 
 
 class CertifyBench:
     """The gateway that the application under test uses, and the terms of the run."""
 
     def __init__(self, terms: CertifyTerms, gateway: "SandboxGateway", url: str) -> None:
-        """url: the base URL, also while the gateway does not run."""
+        """url: the base URL, also while the gateway does not run.
+
+        Raises `FileError` for a gateway that settles payments earlier or later than the cases need.
+        """
         self.terms = terms
         self.settings = gateway.settings
+        delay_ms = self.settings.settle_delay_ms
+        if not 0 < delay_ms <= _LONGEST_DELAY_MS:
+            raise FileError(
+                f"settle_delay_ms of the gateway must be from 1 to {_LONGEST_DELAY_MS} for "
+                f"certify, not {delay_ms}: the cases look at an order before its payment is "
+                f"settled, and {_LONGEST_DELAY_MS // 1000} s later"
+            )
         self.gateway = gateway
         self.gateway_url = url
         self._running = ExitStack()
@@ -103,7 +115,5 @@ def open_bench(
                 f"{place}: the gateway cannot start: {why}; "
                 "end what listens there, or choose another port"
             ) from None
-        try:
-            yield bench
-        finally:
-            bench.stop()
+        stack.callback(bench.stop)
+        yield bench

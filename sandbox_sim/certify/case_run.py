@@ -132,6 +132,7 @@ class CaseRun:
         self._last_action_at = self._time.monotonic()
         self._orders: dict[str, str | None] = {}
         self._refusals: dict[str, int] = {}
+        self._uncounted = ""
         self._placed: dict[str, PlacedOrder] = {}
         self._states: dict[str, State] = {}
         self._actions: Mapping[str, Callable[[Any], object]] = {
@@ -183,9 +184,8 @@ class CaseRun:
                 verdict = CaseVerdict.FAILED
                 reason = f"the application took the order, and refuses connections now: {error}"
         self._timeline.update()
-        return Result(
-            self._case, verdict, reason, self._timeline.elapsed, tuple(self._timeline.events)
-        )
+        took, events = self._timeline.elapsed, tuple(self._timeline.events)
+        return Result(self._case, verdict, reason, took, events, uncounted=self._uncounted)
 
     def _run_step(self, step: CaseStep) -> None:
         if self._time.monotonic() >= self._deadline:
@@ -230,9 +230,8 @@ class CaseRun:
         page = CardPageVisit(
             request, self._gateway.url, self._bench.settings, self._settings.order_timeout
         )
-        self._timeline.note(
-            "certify", "gateway", f"card page of {transaction.transaction_id}: {choice}"
-        )
+        text = f"card page of {transaction.transaction_id}: {choice}"
+        self._timeline.note("certify", "gateway", text)
         self._run_watched(partial(page.choose, choice))
         if choice in {"pay", "return"}:
             self._timeline.note("certify", "application", "the browser comes to the landing page")
@@ -363,17 +362,16 @@ class CaseRun:
 
     def _check_receipts(self, name: str, expected: int) -> None:
         number = self._orders[name]
-        if self._settings.receipts is None or number is None:
-            return
-
-        self._wait_for_reaction()
-        found = self._application.receipts(number)
-        if found is None:
-            found = len(self._gateway.sms.where(to=self._placed[name].phone))
-        if found != expected:
-            raise StepFailed(
-                f"{_times(found)} a receipt was sent, and it must be {_times(expected)}"
-            )
+        if self._settings.receipts is None:
+            self._uncounted = "receipts, because application.receipts is not set"
+        elif number is not None:
+            self._wait_for_reaction()
+            found = self._application.receipts(number)
+            if found is None:
+                found = len(self._gateway.sms.where(to=self._placed[name].phone))
+            if found != expected:
+                sent, wish = _times(found), _times(expected)
+                raise StepFailed(f"{sent} a receipt was sent, and it must be {wish}")
 
     def _check_pause(self, expected: timedelta) -> None:
         """Require this pause between the refused payment and the next one, if there is one."""

@@ -159,13 +159,6 @@ class Configuration(CertifyTerms):
     words: dict[State, list[str]]
     _file: str = PrivateAttr(TEMPLATE.name)
 
-    @classmethod
-    def from_file(cls, file: Path) -> Self:
-        """The configuration in a file. Raises `FileError`."""
-        found = read(file, cls)
-        found._file = str(file)  # noqa: SLF001 -- of its own class
-        return found
-
     @property
     def file(self) -> str:
         """The file, as messages name it."""
@@ -245,4 +238,6 @@ def load(file: Path) -> Configuration:
     """Read the file. Raises `FileError`."""
     if not file.exists():
         raise FileError(f"{file}: there is no such file; sandbox-sim certify init {file} writes it")
-    return Configuration.from_file(file)
+    found = read(file, Configuration)
+    found._file = str(file)  # noqa: SLF001 -- the field of a model would be one of the file
+    return found

@@ -122,9 +122,9 @@ def certify(
         cases = select(load(folders), [] if case is None else [case])
         receipts = None if application.receipts_of is None else "sms"
         checked = parse({"application": {**times, "receipts": receipts}}, CertifyTerms, "certify")
+        bench = CertifyBench(checked, gateway, gateway.url)
     except FileError as error:
         raise ValueError(str(error)) from None
-    bench = CertifyBench(checked, gateway, gateway.url)
     results = run(bench, application, cases).results
     if case is not None and results[-1].verdict is CaseVerdict.NOT_APPLICABLE:
         raise unittest.SkipTest(f"not applicable: {results[-1].reason}")

@@ -25,14 +25,13 @@ _LANES: Final = ("certify", "application", "gateway")
 
 def run_document(run: Run, secrets: Collection[str]) -> dict[str, Any]:
     """The document of a run; `secrets` and card numbers in it are masked."""
-    document: dict[str, Any] = {
+    return {
         "succeeded": run.succeeded,
         "counts": {each.value: run.count(each) for each in CaseVerdict},
         "took_s": round(run.took.total_seconds(), 3),
         "seed": run.seed,
         "cases": [result_document(each, secrets) for each in run.results],
     }
-    return document
 
 
 def result_document(result: Result, secrets: Collection[str]) -> dict[str, Any]:
@@ -49,6 +48,7 @@ def result_document(result: Result, secrets: Collection[str]) -> dict[str, Any]:
         "title": case.title,
         "verdict": result.verdict.value,
         "alone": result.alone,
+        "uncounted": result.uncounted,
         "good": case.good.strip(),
         "why": case.why.strip(),
         "mend": case.mend.strip(),
@@ -105,24 +105,21 @@ def _paragraph(name: str, text: str) -> Iterator[str]:
     yield from (f"                    {line}" for line in parts)
 
 
-def not_run_lines(document: dict[str, Any]) -> Iterator[str]:
-    """A line for each reason why cases were not run, with their names."""
-    names: dict[tuple[CaseVerdict, str], list[str]] = {}
+def lines_about_several(document: dict[str, Any]) -> Iterator[str]:
+    """A line for each reason why cases were not run, or not like the others, with their names."""
+    names: dict[tuple[str, str], list[str]] = {}
     for case in document["cases"]:
-        if case["reason"] and not case["events"]:
-            names.setdefault((case["verdict"], case["reason"]), []).append(case["name"])
-    for (verdict, reason), cases in names.items():
-        yield f"{MARKS[CaseVerdict(verdict)]:14}  {reason}: {', '.join(cases)}"
-
-
-def run_alone_lines(document: dict[str, Any]) -> Iterator[str]:
-    """A line for each reason why cases did not run beside others, with their names."""
-    names: dict[str, list[str]] = {}
-    for case in document["cases"]:
-        names.setdefault(case["alone"], []).append(case["name"])
-    for reason, cases in names.items():
+        why_not = "" if case["events"] else case["reason"]
+        reasons = {
+            MARKS[CaseVerdict(case["verdict"])]: why_not,
+            "run alone": case["alone"],
+            "not counted": case["uncounted"],
+        }
+        for mark, reason in reasons.items():
+            names.setdefault((mark, reason), []).append(case["name"])
+    for (mark, reason), cases in sorted(names.items(), key=lambda each: each[0][0]):
         if reason:
-            yield f"{'run alone':14}  {reason}: {', '.join(cases)}"
+            yield f"{mark:14}  {reason}: {', '.join(cases)}"
 
 
 def summary(document: dict[str, Any]) -> str:

@@ -57,32 +57,27 @@ def plan_parallel_runs(
     port; otherwise it has its own service, and the port of the run passes its requests on.
     reach: returns the application that uses a gateway.
     """
-    isolated_by = configuration.isolated_by
-    if isolated_by is None or configuration.at_once == 1:
+    if configuration.isolated_by is None or configuration.at_once == 1:
         return None
 
-    @contextmanager
-    def on_own_port(case: CertifyCase) -> Iterator[CaseEnvironment]:
-        restarts = case.restarts("gateway")
-        with open_bench(configuration, make, restarts=restarts, port=0) as apart:
-            yield CaseEnvironment(apart, reach(configuration, apart))
+    service_ids = configuration.services(len(cases))[1:]  # none if each case has its own port
+    services = dict(zip((case.name for case in cases), service_ids, strict=False))
+    front = bench if services else None
 
     @contextmanager
-    def behind_shared_port(case: CertifyCase) -> Iterator[CaseEnvironment]:
-        own_configuration = configuration.for_service(services[case.name])
-        with open_bench(own_configuration, make, restarts=False, port=0, front=bench) as behind:
-            yield CaseEnvironment(behind, reach(own_configuration, behind))
+    def open_environment(case: CertifyCase) -> Iterator[CaseEnvironment]:
+        own = configuration.for_service(services[case.name]) if services else configuration
+        restarts = case.restarts("gateway")
+        with open_bench(own, make, restarts=restarts, port=0, front=front) as apart:
+            yield CaseEnvironment(apart, reach(own, apart))
 
     def alone(case: CertifyCase) -> str | None:
         if case.restarts("application"):
             return "it restarts the application"
-        if case.restarts("gateway") and isolated_by == "service_id":
+        if case.restarts("gateway") and services:
             return "it restarts the gateway, whose port all cases use"
         return None
 
-    service_ids = configuration.services(len(cases))[1:]
-    services = dict(zip((case.name for case in cases), service_ids, strict=False))
-    open_environment = on_own_port if isolated_by == "gateway" else behind_shared_port
     return ParallelRuns(open_environment, configuration.at_once, alone)
 
 
@@ -113,7 +108,9 @@ def run(
             failed_control = f"the control {case.name} did not pass, so this would say nothing"
         results.append(result)
         on_result(result)
-    others = _shuffled([case for case in cases if not case.control], seed)
+    others = [case for case in cases if not case.control]
+    if seed is not None:
+        others.sort(key=lambda case: sha256(f"{seed} {case.name}".encode()).digest())
     run_one = partial(run_one, failed_control=failed_control)
     following: Iterable[Result] = map(run_one, others)
     if parallel is not None:
@@ -143,12 +140,6 @@ def _run_case(
         return CaseRun(*shared, case, deadline).run()._replace(alone=alone or "")
     with parallel.open_environment(case) as environment:
         return CaseRun(*environment, case, deadline).run()
-
-
-def _shuffled(cases: Sequence[CertifyCase], seed: int | None) -> Sequence[CertifyCase]:
-    if seed is None:
-        return cases
-    return sorted(cases, key=lambda case: sha256(f"{seed} {case.name}".encode()).digest())
 
 
 def _run_parallel(
@@ -197,9 +188,8 @@ def time_needed(terms: CertifyTerms, case: CertifyCase) -> timedelta:
         "stays": application.reacts_within + application.polls_every,
         "waits": application.gives_up_after,
     }
-    total = timedelta()
-    for step in case.steps:
-        total += times.get(step.verb, timedelta()) + application.polls_every * (
-            step.wait_polls or 0
-        )
-    return total
+    needed = (
+        times.get(each.verb, timedelta()) + application.polls_every * (each.wait_polls or 0)
+        for each in case.steps
+    )
+    return sum(needed, timedelta())

@@ -44,6 +44,7 @@ class Result(NamedTuple):
     """The verdict on a case. reason: why it did not pass; empty if it passed.
 
     alone: why it could not run beside others; empty if it could, or if cases run one by one.
+    uncounted: what the case counts and could not, and why; empty if it could.
     """
 
     case: CertifyCase
@@ -52,6 +53,7 @@ class Result(NamedTuple):
     took: timedelta = timedelta()
     events: Sequence[TimelineEvent] = ()
     alone: str = ""
+    uncounted: str = ""
 
     @property
     def is_good(self) -> bool:

@@ -202,26 +202,19 @@ class SandboxGateway(ServiceGateway):
         """
         __tracebackhide__ = True
         # Imported here, because few tests need it.
-        from sandbox_sim.certify.fixture import (  # noqa: PLC0415
-            ApplicationFunctions,
-            certify,
-        )
+        from sandbox_sim.certify import fixture  # noqa: PLC0415
 
-        application = ApplicationFunctions(
-            place_order,
-            state_of,
-            refund_order,
-            restart_application,
-            receipts_of,
-            words or {},
-            cards,
+        application = fixture.ApplicationFunctions(
+            *(place_order, state_of, refund_order, restart_application, receipts_of),
+            words=words or {},
+            cards=cards,
         )
         times = {
             "polls_every": polls_every,
             "gives_up_after": gives_up_after,
             "reacts_within": reacts_within,
         }
-        certify(self, application, case, folders, times)
+        fixture.certify(self, application, case, folders, times)
 
     def reset(self) -> None:
         """Delete the state and the inboxes of this service, and set the clock back."""

@@ -60,11 +60,6 @@ class RemoteGateway(ServiceGateway):
         return self._url
 
     @property
-    def is_running(self) -> bool:
-        """True, because the gateway answered at the start."""
-        return True
-
-    @property
     def now(self) -> datetime:
         """Gateway time, in UTC."""
         return datetime.fromisoformat(self._control("clock", None, "GET")["now"])

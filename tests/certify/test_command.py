@@ -154,6 +154,16 @@ def test_a_case_that_may_need_more_than_the_limit_is_inconclusive_with_the_figur
     assert result.exit_code == 3
 
 
+def test_cases_that_could_count_no_receipts_are_named(shop: RunningShop) -> None:
+    """A shop that delivers at each callback passes them."""
+    result = run("--case", "callback_doubled", "--html", "report.html")
+
+    reason = "receipts, because application.receipts is not set"
+    assert f"not counted     {reason}: callback_doubled\n" in result.stdout
+    assert f">Not counted: {reason}.</p>" in Path("report.html").read_text()
+    assert result.exit_code == 0
+
+
 def test_the_reason_names_the_address_to_which_no_request_came(shop: RunningShop) -> None:
     text = Path("certify.toml").read_text()
     port = text.split("port = ")[1].split()[0]
@@ -282,6 +292,11 @@ def test_wrong_arguments_are_refused(words: list[str], problem: str, tmp_path: P
             "port = 8233",
             'port = "x"',
             "port (from [gateway] of certify.toml): must be a valid integer",
+        ),
+        (
+            "port = 8233",
+            "port = 0\nsettle_delay_ms = 2001",
+            "settle_delay_ms of the gateway must be from 1 to 2000 for certify, not 2001",
         ),
     ],
 )

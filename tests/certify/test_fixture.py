@@ -155,6 +155,14 @@ def test_a_wrong_argument_is_named(
         sandbox_gateway.certify(case, place_order=shop.place, state_of=shop.state, **changes)  # type: ignore[arg-type]
 
 
+def test_a_gateway_that_settles_at_once_is_refused() -> None:
+    """A good shop would fail eleven cases, because its orders are paid before it is looked at."""
+    with SandboxGateway(settle_delay_ms=0) as gateway:
+        shop = AskingShop(gateway)
+        with pytest.raises(ValueError, match="must be from 1 to 2000 for certify, not 0: the"):
+            gateway.certify("success", place_order=shop.place, state_of=shop.state)
+
+
 def test_a_refund_that_pays_nothing_back_fails_its_case(
     sandbox_gateway: SandboxGateway, shop: AskingShop
 ) -> None:

@@ -218,10 +218,8 @@ class _Output:
         document = reports.run_document(found, self.configuration.secrets)
         if self.as_json:
             click.echo(json.dumps(document, indent=2))
-        for line in reports.not_run_lines(document):
+        for line in reports.lines_about_several(document):
             self._print(printable(line))
-        for line in reports.run_alone_lines(document):
-            self._print(line)
         self._print(reports.summary(document))
         if document["counts"]["failed"] and not self.remedies:
             self._print("--case NAME shows how to fix a failure")

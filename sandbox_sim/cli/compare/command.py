@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -138,9 +138,10 @@ def _own_settings(settings: Settings, other: _Other) -> Settings:
 
 
 async def _compare(other: _Other, settings: Settings, chosen: Plan) -> tuple[Findings, list[str]]:
+    # The report has what our gateways log. Without a handler, Python writes warnings to stderr.
+    logging.getLogger("sandbox_sim").addHandler(logging.NullHandler())
     receives = other.is_local or other.receive_at is not None
     async with AsyncExitStack() as stack:
-        stack.enter_context(_without_log())
         session = await stack.enter_async_context(client_session())
         own = await stack.enter_async_context(own_gateway(settings, session, port=other.port))
         inbox = own.inbox("theirs", other.receive_at or "") if receives else None
@@ -171,17 +172,6 @@ def _unfinished_remark(cases: Sequence[str], timeout_s: float, longest_s: float)
         f"{_count_cases(cases)}: the other side did not end them within {timeout_s:g} s, and ours "
         f"takes up to {longest_s:g} s; use a longer --timeout"
     )
-
-
-@contextmanager
-def _without_log() -> Iterator[None]:
-    """Suppress the log of our own gateways; the report contains the same facts."""
-    log, nowhere = logging.getLogger("sandbox_sim"), logging.NullHandler()
-    log.addHandler(nowhere)  # without any handler Python writes warnings on stderr
-    try:
-        yield
-    finally:
-        log.removeHandler(nowhere)
 
 
 async def _check_access(side: Side, chosen: Plan) -> None:

@@ -185,8 +185,7 @@ class Bench:
 
     def attempt(self, request: SubmitRequest) -> Attempt:
         """The attempt as it is saved for a request that was sent."""
-        saved = request.attempt(_NETWORK, "12345678901", 1, self.clock.now())
-        return saved.submitted()
+        return request.attempt(_NETWORK, "12345678901", 1, self.clock.now()).submitted()
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         """Submit a request; a success at once must be declared in the capabilities."""

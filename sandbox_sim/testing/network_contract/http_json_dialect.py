@@ -389,10 +389,10 @@ class HttpJsonDialect:
         word = _word_for(submit.outcomes, Outcome.REFUSED)
         if word is not None:
             return self._reply(submit.fields, word, Echo())
-        refusing = (
-            status for status, each in submit.statuses.items() if each.outcome is Outcome.REFUSED
-        )
-        return next((HttpReply(status, b"{}") for status in refusing), None)
+        for status, each in submit.statuses.items():
+            if each.outcome is Outcome.REFUSED:
+                return HttpReply(status, b"{}")
+        return None
 
     def _not_found_words(self) -> list[str]:
         outcomes = self._settings.status_outcomes
@@ -405,10 +405,8 @@ class HttpJsonDialect:
                 return Decimal(values[name])
         if "amount_minor" not in values:
             return None
-        return from_minor_units(Decimal(values["amount_minor"]), self._currency(values))
-
-    def _currency(self, values: Values) -> str:
-        return values.get("currency", self._settings.currencies[0])
+        currency = values.get("currency", self._settings.currencies[0])
+        return from_minor_units(Decimal(values["amount_minor"]), currency)
 
     def _reply(self, fields: FieldsTable, word: str, echo: Echo) -> HttpReply:
         return HttpReply(200, compact(self._document(fields, word, echo)).encode())

@@ -308,14 +308,14 @@ class RefusingDialect(Protocol):
         """The answer that refuses a submit."""
 
 
-class HttpPeer:
+class HttpPeer(FaultServer):
     """A `Peer` and `DecidingPeer` for a dialect."""
 
     faults = frozenset(Fault)
     addresses = frozenset(Address)
 
     def __init__(self, dialect: Dialect, tls_address: str) -> None:
-        self.server = FaultServer(self._record, self._answer, dialect.unknown_word)
+        super().__init__(self._record, self._answer, dialect.unknown_word)
         self.secrets = dialect.secrets
         self.large_operation = dialect.large_operation
         self._dialect = dialect
@@ -330,16 +330,6 @@ class HttpPeer:
         self._oldest_token = 1
 
     @property
-    def connections(self) -> int:
-        """How many connections were made."""
-        return self.server.connections
-
-    @property
-    def silences(self) -> int:
-        """How many requests arrived that get no answer."""
-        return self.server.silences
-
-    @property
     def tokens(self) -> int | None:
         """How many tokens were issued; None if the network uses none."""
         return self._tokens if self._dialect.needs_tokens else None
@@ -351,15 +341,11 @@ class HttpPeer:
     def network(self, environment: NetworkEnvironment, address: Address) -> Network:
         """The adapter under test."""
         url = {
-            Address.SERVING: self.server.url,
+            Address.SERVING: self.url,
             Address.CLOSED: closed_address(),
             Address.BROKEN_TLS: self._tls_address,
         }[address]
         return self._dialect.network(url, environment)
-
-    def misbehave(self, fault: Fault) -> None:
-        """Apply this fault to the next request."""
-        self.server.misbehave(fault)
 
     def decide(self, decided: Decided) -> None:
         """Give this decision as the status of its request from now on.
@@ -434,5 +420,5 @@ async def http_peer(dialect: Dialect) -> AsyncIterator[Peer]:
     """Run the other side of an HTTP adapter for the duration of the context."""
     async with server_without_tls() as tls_address:
         peer = HttpPeer(dialect, tls_address)
-        async with peer.server.running():
+        async with peer.running():
             yield peer
