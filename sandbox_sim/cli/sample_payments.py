@@ -53,7 +53,8 @@ class GatewayPayments:
     async def close(self) -> None:
         """Delete the records of the doctor's own service from the gateway."""
         if self._transaction_ids and self.service_id == SAMPLE_SERVICE:
-            await self._try(self._reset)
+            body = {"service_id": self.service_id}
+            await self._try(lambda: self._gateway.control("POST", "reset", body=body))
 
     async def _try(self, step: Callable[[], T]) -> T | None:
         """Run a step in a thread and return its result; None if it or an earlier step failed."""
@@ -71,9 +72,6 @@ class GatewayPayments:
             raise CommandFailed(
                 f"{self._gateway.address} is in production, so the doctor makes no payments in it"
             )
-
-    def _reset(self) -> None:
-        self._gateway.control("POST", "reset", body={"service_id": self.service_id})
 
     def _make_payment(self, transaction: TransactionRecord) -> str:
         self._transaction_ids.add(transaction.transaction_id)

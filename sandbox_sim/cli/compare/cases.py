@@ -181,7 +181,10 @@ SIGNATURE: Final = "X-Service-Signature"
 COUNT: Final = "deliveries"
 
 ABSENT: Final = "(absent)"
-
+# The rules about fields of a callback that are not in its body; those of the body are D27.
+_CALLBACK_RULES: Final = {COUNT: "D31", SIGNATURE: "D29"} | dict.fromkeys(
+    ("method", CONTENT_TYPE), "delivery.1"
+)
 
 _GENERATED_FIELDS: Final = frozenset(
     {
@@ -270,14 +273,10 @@ def differences(
     of_callback = _callback_differences(ours.callback, theirs.callback, fresh)
     found = []
     for part, field, our_text, their_text in (*of_answer, *later, *of_callback):
-        source = _callback_rule(field) if part == "callback" else ours.rules[part == "later"]
+        about_callback = _CALLBACK_RULES.get(field, "D27")
+        source = about_callback if part == "callback" else ours.rules[part == "later"]
         found.append(Difference(name, part, field, our_text, their_text, source))
     return found
-
-
-def value_of(observed: Observed, field: str) -> Any:
-    """The value of a field in the first answer; None if it is absent."""
-    return observed.answer.get(field)
 
 
 def _callback_differences(ours: Fields, theirs: Fields, fresh: bool) -> list[_Row]:
@@ -288,13 +287,6 @@ def _callback_differences(ours: Fields, theirs: Fields, fresh: bool) -> list[_Ro
     if ours.get(COUNT) and theirs.get(COUNT):
         return found
     return [each for each in found if each[1] == COUNT]
-
-
-def _callback_rule(field: str) -> str:
-    """The decision about a field of a callback."""
-    return {COUNT: "D31", SIGNATURE: "D29", "method": "delivery.1", CONTENT_TYPE: "delivery.1"}.get(
-        field, "D27"
-    )
 
 
 def _compare(part: str, ours: Fields, theirs: Fields, fresh: bool) -> list[_Row]:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from sandbox_sim.cli.compare.cases import STATUS, Difference, Observed, Plan, differences, value_of
+from sandbox_sim.cli.compare.cases import STATUS, Difference, Observed, Plan, differences
 from sandbox_sim.explanations import rules
 from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.settings.schema import Settings
@@ -106,9 +106,9 @@ def candidates(plan: Plan, settings: Settings, theirs: Observations) -> Iterator
     yield Candidate("duplicates", "accept" if settings.duplicates == "reject" else "reject")
     yield Candidate("balances", "fixed" if settings.balances == "live" else "live")
     yield from (Candidate("callback_profile", each) for each in Profile)
-    for status in {value_of(each, STATUS) for each in theirs.values() if _is_rejection(each)}:
+    for status in {each.answer.get(STATUS) for each in theirs.values() if _is_rejection(each)}:
         yield Candidate("sandbox_reject_status", status)
-    units = value_of(theirs["12-sms-balance-success"], "response_data.sms_balance")
+    units = theirs["12-sms-balance-success"].answer.get("response_data.sms_balance")
     if plan.fresh and isinstance(units, int) and units >= 0:
         yield Candidate("sms_initial_units", units)
     yield from _numbers(plan, settings, theirs)
@@ -118,7 +118,7 @@ def candidates(plan: Plan, settings: Settings, theirs: Observations) -> Iterator
 
 
 def _is_rejection(observed: Observed) -> bool:
-    row = CATALOGUE.get(str(value_of(observed, "response_code")))
+    row = CATALOGUE.get(str(observed.answer.get("response_code")))
     return row is not None and row.sandbox
 
 
@@ -142,7 +142,7 @@ def _cards(plan: Plan, settings: Settings, theirs: Observations) -> Iterator[Can
     """Our test cards, without those that the other side refuses, plus those that it accepts."""
     cards = dict(settings.test_cards)
     for each in plan.cases:
-        code = value_of(theirs[each.case.name], "response_code")
+        code = theirs[each.case.name].answer.get("response_code")
         card = each.request.get("customer_number")
         if each.request.get("nw") not in {"VIS", "MAS"} or not isinstance(card, str):
             continue
@@ -160,7 +160,7 @@ def _codes_of(plan: Plan, theirs: Observations, field: str) -> Iterator[tuple[st
     for each in plan.cases:
         value = each.request.get(field)
         if isinstance(value, str):
-            yield str(value_of(theirs[each.case.name], "response_code")), value
+            yield str(theirs[each.case.name].answer.get("response_code")), value
 
 
 async def _ranked(

@@ -195,7 +195,9 @@ class OwnGateway(NamedTuple):
         await self.gateway.clock_control.advance(_SETTLED)
         found = {}
         for each, first, earlier_reply in zip(plan.cases, firsts, earlier, strict=True):
-            later = await self._later(side, each, first, earlier_reply)
+            later = earlier_reply
+            if each.case.afterwards and (later is None or _is_query(each)):
+                later = await side.second(each, first)
             found[each.case.name] = Observed(
                 first.fields,
                 later.fields if later else {},
@@ -204,16 +206,6 @@ class OwnGateway(NamedTuple):
                 (_rule(first), _rule(later)),
             )
         return found
-
-    async def _later(
-        self, side: Side, prepared: Prepared, first: _Reply, earlier_reply: _Reply | None
-    ) -> _Reply | None:
-        """The final answer to the second request; only a query is sent again for it."""
-        if prepared.case.afterwards is None:
-            return None
-        if earlier_reply is not None and not _is_query(prepared):
-            return earlier_reply
-        return await side.second(prepared, first)
 
     def inbox(self, side: str, base: str = "") -> Callable[[int], str]:
         """Return the function from the number of a case to the address of its inbox.
@@ -367,10 +359,7 @@ def _rule(reply: _Reply | None) -> str:
     return reply.headers.get("X-Sandbox-Rule", "") if reply else ""
 
 
-@asynccontextmanager
-async def client_session() -> AsyncIterator[ClientSession]:
+def client_session() -> ClientSession:
     """A session for both sides, without cookies."""
-    async with ClientSession(
-        timeout=ClientTimeout(total=_TIMEOUT_S), cookie_jar=aiohttp.DummyCookieJar()
-    ) as session:
-        yield session
+    timeout = ClientTimeout(total=_TIMEOUT_S)
+    return ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar())
