@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -290,11 +290,9 @@ async def running(production: "Production | None", store: Store) -> AsyncIterato
 
     Raises `NetworkConfigError` if attempts are open at a network that is not configured.
     """
-    if production is None:
-        await require_networks_of_open_attempts(store, {})
-        yield
-        return
-    async with production.running():
+    networks = production.networks.by_name if production else {}
+    await require_networks_of_open_attempts(store, networks)
+    async with production.running() if production else nullcontext():
         yield
 
 

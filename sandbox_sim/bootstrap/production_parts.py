@@ -14,7 +14,6 @@ from typing import Final
 
 from aiohttp.typedefs import Handler
 
-from sandbox_sim.bootstrap.parts import require_networks_of_open_attempts
 from sandbox_sim.control.record_search import RecordSearch
 from sandbox_sim.control.scheduler import JobHandler
 from sandbox_sim.ledger.books import Books
@@ -90,11 +89,7 @@ class Production:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Keep the networks open while the context lasts.
-
-        Raises `NetworkConfigError` if attempts are open at a network that is not configured.
-        """
-        await require_networks_of_open_attempts(self._store, self.networks.by_name)
+        """Keep the networks open while the context lasts."""
         warn_of_sandboxes(self.networks.by_name.values())
         await self.asking.reschedule_late_queries()
         await self.sms.ask_about_restored()

@@ -184,25 +184,21 @@ class ControlParts:
         parts = self._parts
         return StateRoutes(
             parts.manual_actions,
-            self._seeding(),
+            Seeding(
+                parts.store,
+                parts.clock,
+                FakePeople,
+                parts.accounts,
+                parts.sandbox_processor,
+                parts.settlement,
+                parts.sms,
+                parts.clients,
+                behaviour=parts.behaviour,
+            ),
             Snapshots(parts.store, parts.clock, parts.journal, parts.jobs),
             parts.public_address,
             production=parts.production is not None,
             file=parts.store if isinstance(parts.store, FileStore) else None,
-        )
-
-    def _seeding(self) -> Seeding:
-        parts = self._parts
-        return Seeding(
-            parts.store,
-            parts.clock,
-            FakePeople,
-            parts.accounts,
-            parts.sandbox_processor,
-            parts.settlement,
-            parts.sms,
-            parts.clients,
-            behaviour=parts.behaviour,
         )
 
     def _server_facts(self) -> ServerFacts:

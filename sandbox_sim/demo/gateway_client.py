@@ -169,11 +169,10 @@ class GatewayClient:
             return NoSuchTransaction()
         if code != "000" or not isinstance(record, dict):
             raise Unanswered(f"code {code}")
-        if record.get("transaction_id") != transaction_id or record.get("status") not in set(
-            Status
-        ):
+        status = record.get("status")
+        if record.get("transaction_id") != transaction_id or status not in set(Status):
             raise Unanswered("a status record that cannot be read")
-        return StatusFound(Status(record["status"]), str(record.get("status_desc", "")))
+        return StatusFound(Status(status), str(record.get("status_desc", "")))
 
     async def send_sms(self, phone: str, text: str) -> Refused | None:
         """Send an SMS; return None if the gateway accepted it. Raises `Unanswered`."""

@@ -6,6 +6,7 @@ A final status is never overwritten: the same one again changes nothing, and ano
 note for the staff, who decide.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -248,17 +249,12 @@ class OrderBook:
         self._by_key: dict[str, Order] = {}
         self._by_purchase: dict[str, Order] = {}
         self._by_transaction: dict[str, tuple[Order, Transaction]] = {}
-        self._next_number = 1001
+        self.next_number = itertools.count(1001).__next__
         self.unmatched: list[UnmatchedCallback] = []
 
     def __iter__(self) -> Iterator[Order]:
         """All orders, oldest first."""
         return iter(list(self._by_key.values()))
-
-    def next_number(self) -> int:
-        """A new order number."""
-        self._next_number += 1
-        return self._next_number - 1
 
     def add(self, order: Order, purchase: str) -> None:
         """Add an order."""

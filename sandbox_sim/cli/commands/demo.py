@@ -163,7 +163,8 @@ async def _open_shop(
     url = _url(settings, sockets[0].getsockname()[1])
     gateway_url = _url(settings, gateway_port)
     seen_at = settings.public_url or gateway_url
-    pages = dict.fromkeys(filter(None, map(_origin, (gateway_url, settings.public_url))))
+    public = urlsplit(settings.public_url or gateway_url)
+    pages = dict.fromkeys((gateway_url, f"{public.scheme}://{public.netloc}"))
     shop = Shop(
         ShopSettings(
             url=url,
@@ -195,12 +196,6 @@ def _allow_shop_frames(settings: Settings, shop_port: int) -> Settings:
 
 def _url(settings: Settings, port: int) -> str:
     return f"http://{client_host(settings.host, port)}"
-
-
-def _origin(url: str | None) -> str:
-    """Scheme, host and port of a URL."""
-    parts = urlsplit(url or "")
-    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
 
 class DemoReady(NamedTuple):
