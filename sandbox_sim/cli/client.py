@@ -10,8 +10,8 @@ import json
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from threading import Timer
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self
+from threading import Event, Timer
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec
 from urllib.parse import quote, urlencode, urlsplit
 
 import click
@@ -90,31 +90,28 @@ class ReceivedAnswer(NamedTuple):
         return json.loads(self.text)
 
 
-class _Deadline:
-    """A context that closes a connection after `seconds`, even while its server still writes.
+@contextmanager
+def _deadline(connection: http.client.HTTPConnection, seconds: float) -> Iterator[None]:
+    """Close a connection after `seconds`, even while its server still writes.
 
-    If it closed the connection, its end raises `TimeoutError`.
+    Raises `TimeoutError` at the end if it closed the connection.
     """
+    passed = Event()
 
-    def __init__(self, connection: http.client.HTTPConnection, seconds: float) -> None:
-        self._passed = False
-        self._socket = connection.sock
-        self._timer = Timer(seconds, self._end)
-        self._timer.daemon = True
-
-    def __enter__(self) -> Self:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-        if self._passed:
-            raise TimeoutError
-
-    def _end(self) -> None:
-        self._passed = True
+    def close(sock: socket.socket) -> None:
+        passed.set()
         with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
+            sock.shutdown(socket.SHUT_RDWR)
+
+    timer = Timer(seconds, close, [connection.sock])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if passed.is_set():
+            raise TimeoutError
 
 
 class RunningGateway:
@@ -221,7 +218,7 @@ class RunningGateway:
             try:
                 encoded = {name: value.encode() for name, value in sent.items()}
                 connection.connect()
-                with _Deadline(connection, timeout_s):
+                with _deadline(connection, timeout_s):
                     connection.request(method, self._base_path + target, raw, encoded)
                     with connection.getresponse() as response:
                         text = _read_body(response).decode("utf-8", "replace")
@@ -232,7 +229,6 @@ class RunningGateway:
         except OSError as error:
             self._refuse_plain_http(error)
             self._refuse_tls(error)
-            self._refuse_certificate(error)
             raise self._unreachable(error.strerror or str(error)) from None
         except (http.client.HTTPException, ValueError) as error:
             self._refuse_plain_http(error)
@@ -263,19 +259,12 @@ class RunningGateway:
             raise CommandFailed(f"{self.address} serves HTTPS only: use {self._option} {secure}")
 
     def _refuse_tls(self, error: OSError) -> None:
-        """Raise `CommandFailed` if the answer to a TLS greeting was not TLS."""
-        # Only `ssl.SSLError` has a `reason`; `ssl` takes long to import.
+        """Raise `CommandFailed` if the server speaks no TLS, or its certificate is not trusted."""
+        # Only errors of `ssl` have these two; `ssl` takes long to import.
         if getattr(error, "reason", None) in _NOT_TLS:
-            plain = self.address.replace("https", "http", 1)
-            raise CommandFailed(
-                f"{self.address} serves plain HTTP only: use {self._option} {plain}"
-            )
-
-    def _refuse_certificate(self, error: OSError) -> None:
-        """Raise `Unreachable` with other advice if the certificate is not trusted."""
-        # Only `ssl.SSLCertVerificationError` has it; `ssl` takes long to import.
-        refused = getattr(error, "verify_message", None)
-        if refused:
+            use = f"use {self._option} {self.address.replace('https', 'http', 1)}"
+            raise CommandFailed(f"{self.address} serves plain HTTP only: {use}")
+        if refused := getattr(error, "verify_message", None):
             reason = f"its certificate is not trusted: {refused}"
             raise Unreachable(self.address, reason, _TRUST_ADVICE)
 

@@ -8,7 +8,6 @@ braces are JSON. For all other cases there is `--match-json`.
 import functools
 import getpass
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -96,25 +95,36 @@ def fields_option(*names: str, help_text: str) -> Callable[[Command], Command]:
 
 
 class Seconds(click.ParamType[float]):
-    """A number of seconds that `allows` accepts; `allowed` describes it in an error."""
+    """A time in seconds. parse: returns None for a text that is not `wanted`."""
 
-    name = "seconds"
-
-    def __init__(self, allows: Callable[[float], bool], allowed: str) -> None:
-        self._allows = allows
-        self._allowed = allowed
+    def __init__(self, name: str, parse: Callable[[str], float | None], wanted: str) -> None:
+        self.name = name
+        self._parse = parse
+        self._wanted = wanted
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the seconds, or fail."""
-        try:
-            seconds = float(value)
-        except ValueError:
-            seconds = math.nan
-        if not self._allows(seconds):
-            self.fail(f"{value!r} is not {self._allowed}", param, ctx)
+        seconds = self._parse(str(value))
+        if seconds is None:
+            self.fail(f"{value!r} is not {self._wanted}", param, ctx)
         return seconds
+
+
+DURATION: Final = Seconds("duration", parse_duration, "a duration, such as 90, 0.8s, 5m or 1h30m")
+
+
+def number_of_seconds(allows: Callable[[float], bool], wanted: str) -> Seconds:
+    """The type of a number that `allows` accepts."""
+
+    def parse(text: str) -> float | None:
+        try:
+            return float(text) if allows(float(text)) else None
+        except ValueError:
+            return None
+
+    return Seconds("seconds", parse, wanted)
 
 
 def _user_name() -> str | None:
@@ -132,8 +142,8 @@ def by_option(help_text: str) -> Callable[[Command], Command]:
 
 def timeout_option(help_text: str, default: float = 10) -> Callable[[Command], Command]:
     """The option for the longest time to wait, in seconds."""
-    kind: dict[str, Any] = {"type": Seconds(is_valid_wait, VALID_WAIT), "metavar": "SECONDS"}
-    return click.option("--timeout", default=default, help=help_text, **kind)
+    kind = number_of_seconds(is_valid_wait, VALID_WAIT)
+    return click.option("--timeout", type=kind, default=default, help=help_text)
 
 
 def _check_file(_context: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
@@ -175,24 +185,6 @@ def credential_options(command: C) -> C:
             help=f"The {name.replace('_', ' ')} that requests are sent with.",
         )(command)
     return command
-
-
-class Duration(click.ParamType[float]):
-    """A duration such as `90`, `0.8s`, `5m` or `1h30m`, in seconds."""
-
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the seconds, or fail."""
-        seconds = parse_duration(str(value))
-        if seconds is None:
-            self.fail(f"{value!r} is not a duration, such as 90, 0.8s, 5m or 1h30m", param, ctx)
-        return seconds
-
-
-DURATION: Final = Duration()
 
 
 class Day(click.DateTime):

@@ -34,7 +34,7 @@ from sandbox_sim.callbacks.receiver_checks import (
 )
 from sandbox_sim.cli.client import CommandFailed, RunningGateway
 from sandbox_sim.cli.commands.configuration import load_or_exit
-from sandbox_sim.cli.options import Integer, Seconds, check_address, config_option
+from sandbox_sim.cli.options import Integer, check_address, config_option, number_of_seconds
 from sandbox_sim.cli.sample_payments import GatewayPayments
 from sandbox_sim.records.callbacks import CallbackRecord, Profile
 from sandbox_sim.settings.schema import A_DAY_S, Settings
@@ -269,8 +269,9 @@ def _order_command(
 )
 @click.option(
     "--timeout",
-    type=Seconds(lambda s: 0 < s <= A_DAY_S, f"a number of seconds above 0, up to {A_DAY_S}"),
-    metavar="SECONDS",
+    type=number_of_seconds(
+        lambda s: 0 < s <= A_DAY_S, f"a number of seconds above 0, up to {A_DAY_S}"
+    ),
     help="How long the receiver has to answer; by default the setting callback_timeout_s.",
 )
 @click.option(
