@@ -77,11 +77,9 @@ def _exit_codes() -> Iterator[None]:
     """
     try:
         yield
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
-    except RuntimeError as error:
-        # Python 3.11 raises it if Ctrl-C comes while a class is made.
-        if isinstance(error.__cause__, KeyboardInterrupt):
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # Python 3.11 raises a RuntimeError if Ctrl-C comes while a class is made.
+        if KeyboardInterrupt in {type(error), type(error.__cause__)}:
             raise SystemExit(INTERRUPTED) from None
         raise
     except OSError as error:

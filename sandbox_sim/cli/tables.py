@@ -237,8 +237,8 @@ def _exchange_lines(exchange: Json) -> Iterator[str]:
     status = exchange["status"] and f"HTTP {exchange['status']}"
     answer = ", ".join(filter(None, (status, exchange["problem"]))) or "answered"
     yield ""
-    took = f"{exchange['duration_ms']} ms"
-    yield f"{_INDENT}{exchange['at']}  {exchange['purpose']}: {answer}, in {took}"
+    head = f"{exchange['at']}  {exchange['purpose']}: {answer}"
+    yield f"{_INDENT}{head}, in {exchange['duration_ms']} ms"
     yield f"{_INDENT}> {exchange['method']} {exchange['url']}"
     yield from _message_lines(">", exchange["request_headers"], exchange["request_body"])
     yield from _message_lines("<", exchange["answer_headers"], exchange["answer_body"])

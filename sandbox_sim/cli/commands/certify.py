@@ -26,7 +26,7 @@ from sandbox_sim.certify.files import FileError, parse_duration
 from sandbox_sim.certify.runner import plan_parallel_runs, run as run_cases
 from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run
 from sandbox_sim.cli.client import CommandFailed, WrongUsage
-from sandbox_sim.cli.commands.configuration import write_new
+from sandbox_sim.cli.commands.configuration import write
 from sandbox_sim.cli.options import Integer
 from sandbox_sim.settings.loading import ConfigError
 from sandbox_sim.settings.schema import certify_report
@@ -71,7 +71,7 @@ def certify() -> None:
 @click.argument("file", type=click.Path(path_type=Path), default=DEFAULT_FILE)
 def init(file: Path) -> None:
     """Write certify.toml for you to fill in."""
-    write_new(file, TEMPLATE.read_text("utf-8"))
+    write(file, TEMPLATE.read_text("utf-8"))
     click.echo(f"wrote {file}; fill it in, then run: sandbox-sim certify {file}")
 
 
@@ -133,8 +133,7 @@ def run(
     try:
         configuration, cases = load_configuration(file), load(folders)
         check_names(configuration.not_applicable, cases, f"{file}: not_applicable: ")
-        options = {"limit": limit, "at_once": at_once}
-        configuration = _with_options(configuration, options)
+        configuration = _with_options(configuration, limit=limit, at_once=at_once)
         selected = select(cases, names)
         output = _Output(configuration, obj["as_json"], bool(names), junit, html)
         output.check()
@@ -170,7 +169,7 @@ def _reach(configuration: Configuration, bench: CertifyBench) -> ConfiguredAppli
     return ConfiguredApplication(configuration, bench.gateway_url)
 
 
-def _with_options(configuration: Configuration, options: Mapping[str, Any]) -> Configuration:
+def _with_options(configuration: Configuration, **options: Any) -> Configuration:
     """The configuration, changed by the options that are given. Raises `FileError`."""
     given = {name: value for name, value in options.items() if value is not None}
     if given.get("at_once", 1) > 1 and configuration.isolated_by is None:
@@ -197,7 +196,7 @@ class _Output:
         Raises `CommandFailed` if one cannot be written. What an earlier run wrote stays for now.
         """
         for file in filter(None, (self.html, self.junit)):
-            _write(file, "", mode="a")
+            write(file, "", "a")
 
     def print_start(self, gateway_url: str, cases: int) -> None:
         """Print the address and the services of the gateway."""
@@ -226,11 +225,11 @@ class _Output:
         page = reports.html(document)
         with suppress(CommandFailed, OSError):  # only the dashboard shows this file
             certify_report().parent.mkdir(parents=True, exist_ok=True)
-            _write(certify_report(), page)
+            write(certify_report(), page, "w")
         if self.html is not None:
-            _write(self.html, page)
+            write(self.html, page, "w")
         if self.junit is not None:
-            _write(self.junit, reports.junit(document))
+            write(self.junit, reports.junit(document), "w")
 
     def print_waiting(self, gateway_url: str) -> None:
         """Print that the command waits for a file to change."""
@@ -240,14 +239,6 @@ class _Output:
     def _print(self, line: str) -> None:
         if not self.as_json:
             click.echo(line)
-
-
-def _write(file: Path, text: str, mode: str = "w") -> None:
-    try:
-        with file.open(mode, encoding="utf-8") as opened:
-            opened.write(text)
-    except OSError as error:
-        raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
 
 
 Snapshot = Mapping[Path, int]

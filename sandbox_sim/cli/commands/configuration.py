@@ -202,15 +202,15 @@ def init(file: Path) -> None:
     if str(file) == "-":
         click.echo(commented_settings(), nl=False)
         return
-    write_new(file, commented_settings())
+    write(file, commented_settings())
     click.echo(f"wrote {file}; use it with: sandbox-sim serve --config {file}")
 
 
-def write_new(file: Path, text: str) -> None:
-    """Write a file. Raises `CommandFailed` if it exists or cannot be written."""
+def write(file: Path, text: str, mode: str = "x") -> None:
+    """Write a file, by default a new one. Raises `CommandFailed` if it cannot be written."""
     try:
-        with file.open("x", encoding="utf-8") as new:
-            new.write(text)
+        with file.open(mode, encoding="utf-8") as opened:
+            opened.write(text)
     except FileExistsError:
         raise CommandFailed(f"{file} already exists and was not changed") from None
     except OSError as error:

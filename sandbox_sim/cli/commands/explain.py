@@ -20,6 +20,7 @@ _LONGEST_DEFAULT: Final = 30
 _OUR_DECISION: Final = "our own decision, where the interface is silent"
 _INTERFACE_RULE: Final = "a rule of the interface"
 _PAGES: Final = "docs"
+_CHOICES: Final = "fidelity.md#what-sandbox_sim-chose"
 
 
 @click.command()
@@ -104,26 +105,19 @@ def _code_document(code: CodeMeaning) -> dict[str, Any]:
 
 def _rule_document(rule: Rule) -> dict[str, Any]:
     codes = [each.code for each in code_meanings() if rule.id in each.rules]
+    is_choice = rule.id[1:].isdigit()
+    page = _CHOICES if is_choice else f"interface.md#{rule.id}"
     return {
         "name": rule.id,
         "section": rule.section,
-        "is": _OUR_DECISION if _is_choice(rule.id) else _INTERFACE_RULE,
+        "is": _OUR_DECISION if is_choice else _INTERFACE_RULE,
         "states": " ".join(rule.states.split()),
         "codes": codes,
         "see": _cited_rules(rule.states, rule.id),
-        "read": f"{_PAGES}/{'fidelity' if _is_choice(rule.id) else 'interface'}.md#{_anchor(rule)}",
+        "read": f"{_PAGES}/{page}",
         "provoke": _with_needs(rule.provoke, rule.needs),
         "change": _settings(rule.settings),
     }
-
-
-def _is_choice(rule_id: str) -> bool:
-    return rule_id[1:].isdigit()
-
-
-def _anchor(rule: Rule) -> str:
-    """The anchor of a rule on its page; our decisions share a section."""
-    return "what-sandbox_sim-chose" if _is_choice(rule.id) else rule.id
 
 
 def _cited_rules(text: str, own_name: str) -> dict[str, str]:

@@ -188,18 +188,13 @@ class Forwarding:
 async def _events(stream: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, str]]:
     """The Server-Sent Events of a stream: name and data. Raises `ValueError` for a long line."""
     name = ""
-    async for line in _lines(stream):
-        field, _, value = line.decode().rstrip("\n").partition(": ")
-        if field == "event":
-            name = value
-        elif field == "data":
-            yield name, value
-
-
-async def _lines(stream: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     try:
         async for line in stream.content:
-            yield line
+            field, _, value = line.decode().rstrip("\n").partition(": ")
+            if field == "event":
+                name = value
+            elif field == "data":
+                yield name, value
     except BadHttpMessage:  # `LineTooLong`
         raise ValueError("a line is too long") from None
 

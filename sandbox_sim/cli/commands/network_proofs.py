@@ -29,10 +29,9 @@ def run(name: str, config_file: Path | None, settings: Mapping[str, str], *, as_
     table = _table_of(name, load_or_exit(config_file, settings).settings.networks)
     try:
         proofs = dict(_verdicts(table.adapter_settings(), as_json=as_json))
-    except ValidationError as error:
-        raise click.ClickException(f"networks.{name}: {problems_of(error)}") from None
-    except ValueError as error:  # a file of a secret that cannot be read
-        raise click.ClickException(f"networks.{name}: {error}") from None
+    except ValueError as error:  # a ValidationError, or a file of a secret that cannot be read
+        problem = problems_of(error) if isinstance(error, ValidationError) else error
+        raise click.ClickException(f"networks.{name}: {problem}") from None
     counts = Counter(each.word for each in proofs.values())
     if as_json:
         rows = [

@@ -75,7 +75,8 @@ def _print_ready(settings: Settings, port: int, *, as_json: bool) -> None:
     host = client_host(settings.host, port)
     url = f"{settings.scheme}://{host}"
     authority = settings.trusted if settings.tls else None
-    turned_on = _lenient_settings(settings)
+    values = settings.model_dump(mode="json", include=set(settings.turned_on_by_lenient))
+    turned_on = [f"{name} = {json.dumps(value)}" for name, value in values.items()]  # D34
     if as_json:
         ready = {"url": url, "port": port, "pid": os.getpid()}
         lenient = {"lenient": turned_on} if settings.lenient else {}
@@ -100,12 +101,6 @@ def _print_ready(settings: Settings, port: int, *, as_json: bool) -> None:
         click.echo(f"  state: {settings.shown_store}")
         if not settings.lenient and "callback_profile" not in settings.model_fields_set:
             click.echo(f"  {MOST_NEED_LENIENT}")
-
-
-def _lenient_settings(settings: Settings) -> list[str]:
-    """The settings that `lenient` turned on, for the ready line (D34)."""
-    values = settings.model_dump(mode="json", include=set(settings.turned_on_by_lenient))
-    return [f"{name} = {json.dumps(value)}" for name, value in values.items()]
 
 
 def _warn_about_plain_http(settings: Settings) -> None:

@@ -107,10 +107,6 @@ class RunningServer(NamedTuple):
     store: str
     since: str
 
-    def sentence(self) -> str:
-        """The sentence about this server, for error messages."""
-        return f"sandbox-sim with pid {self.pid} serves {self.url} since {self.since}"
-
 
 async def bound_sockets(settings: Settings) -> Sequence[socket.socket]:
     """Return sockets that are bound to the host and port, but do not listen. Raises `OSError`.
@@ -193,8 +189,9 @@ def why_not_opened(settings: Settings, error: StoreError) -> str:
 def _with_advice(problem: str, server: RunningServer | None, advice: str) -> str:
     if server is None:
         return f"{problem}\n  another program uses it; {advice}"
+    which = f"sandbox-sim with pid {server.pid} serves {server.url} since {server.since}"
     use = f"use that server, stop it with `kill {server.pid}`, or {advice}"
-    return f"{problem}\n  {server.sentence()}\n  {use}"
+    return f"{problem}\n  {which}\n  {use}"
 
 
 @contextlib.contextmanager
