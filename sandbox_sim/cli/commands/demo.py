@@ -31,7 +31,7 @@ from sandbox_sim.cli.serve.listening import (
 )
 from sandbox_sim.cli.serve.process import serving
 from sandbox_sim.demo.catalogue import MAGIC_NUMBERS
-from sandbox_sim.demo.gateway_client import ShopSettings
+from sandbox_sim.demo.gateway_client import CALLBACK_PATH, ShopSettings
 from sandbox_sim.demo.shop import Shop
 from sandbox_sim.demo.texts import ENGLISH
 from sandbox_sim.records.callbacks import Profile
@@ -142,7 +142,7 @@ async def _serve(settings: Settings, client: Client, shop_port: int, ready: "Dem
             text = why_not_listening(shop_settings, error).replace("--port", "--shop-port")
             click.echo(text, err=True)
             return 1
-        gateway_settings = _allow_shop_frames(settings, sockets[0].getsockname()[1])
+        gateway_settings = _beside_shop(settings, sockets[0].getsockname()[1])
         async with (
             serving(gateway_settings) as (gateway, port),
             _open_shop(shop_settings, client, port, sockets) as url,
@@ -188,10 +188,12 @@ async def _open_shop(
         await runner.cleanup()
 
 
-def _allow_shop_frames(settings: Settings, shop_port: int) -> Settings:
-    """The settings of the gateway, changed so that the shop may show its pages in frames."""
+def _beside_shop(settings: Settings, shop_port: int) -> Settings:
+    """The settings of the gateway: the shop may frame its pages, and can read its callbacks."""
     shop = (f"localhost:{shop_port}", str(client_host(settings.host, shop_port)))
-    return settings.model_copy(update={"allowed_hosts": [*settings.allowed_hosts, *shop]})
+    profiles = {f"*{CALLBACK_PATH}": Profile.EVENT, **settings.callback_profiles}
+    allowed = [*settings.allowed_hosts, *shop]
+    return settings.model_copy(update={"allowed_hosts": allowed, "callback_profiles": profiles})
 
 
 def _url(settings: Settings, port: int) -> str:

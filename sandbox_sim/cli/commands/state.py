@@ -13,10 +13,8 @@ from sandbox_sim.cli.record_commands import RecordView
 from sandbox_sim.cli.tables import Json, deleted_line, fields
 from sandbox_sim.values.redaction import printable
 
-# Seconds. Each attempt at a receiver that does not answer takes 30 s of real time.
-ADVANCE_TIMEOUT_S: Final = 600.0
-
-BACKUP_TIMEOUT_S: Final = 600.0
+# Seconds. Each attempt at a receiver that does not answer takes 30 s, and a large file long.
+_LONG_TIMEOUT_S: Final = 600.0
 
 _READYZ: Final = "/_sandbox/readyz"
 _READYZ_TIMEOUT_S: Final = 5.0
@@ -39,7 +37,7 @@ def show(session: Session, /) -> None:
 @with_session
 def advance(session: Session, /, duration: float) -> None:
     """Move gateway time forward, run all jobs that become due, and wait until they are done."""
-    given: dict[str, Any] = {"body": {"seconds": duration}, "timeout_s": ADVANCE_TIMEOUT_S}
+    given: dict[str, Any] = {"body": {"seconds": duration}, "timeout_s": _LONG_TIMEOUT_S}
     session.request("POST", "clock", "advance", **given, lines=_job_lines)
 
 
@@ -83,7 +81,7 @@ def backup(session: Session, /) -> None:
 
     The copy is written to the same folder. Requests wait while it is written.
     """
-    given: dict[str, Any] = {"body": {}, "timeout_s": BACKUP_TIMEOUT_S}
+    given: dict[str, Any] = {"body": {}, "timeout_s": _LONG_TIMEOUT_S}
     session.request(
         "POST", "backup", **given, lines=lambda copy: [f"{copy['path']} has {copy['bytes']} bytes"]
     )

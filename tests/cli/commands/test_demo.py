@@ -32,6 +32,7 @@ from tests.cli.processes import (
     running,
 )
 
+ROOT = Path(__file__).parents[3]
 LAN = lan_address()
 # any free ports
 ARGUMENTS = ("--json", "demo", "--port", "0", "--shop-port", "0")
@@ -66,6 +67,29 @@ def test_a_purchase_completes_and_ctrl_c_ends_the_demo() -> None:
         assert (code, out) == (130, "")
         assert "Traceback" not in err
         assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--set", "lenient=true"),
+        ("--set", "callback_profile=flat"),
+        ("--config", ROOT / "fixtures" / "examples.toml"),  # its first credentials have a profile
+    ],
+)
+def test_the_shop_reads_its_callbacks_whatever_profile_the_user_has_chosen(
+    words: tuple[object, ...],
+) -> None:
+    own = ("--set", "settle_delay_ms=0", "--set", "approval=auto")
+    with running(*ARGUMENTS, *own, *words) as server:
+        shop_url = json.loads(first_line(server))["shop_url"]
+        form = urllib.parse.urlencode(FORM).encode()
+        with urllib.request.urlopen(f"{shop_url}/buy/cocoa", form, timeout=SOON) as answer:  # noqa: S310
+            order = answer.url
+
+        eventually(lambda: "<title>Processing" in page(order))
+
+        assert "Callback: 000, Transaction Successful" in page(order)
 
 
 def page(address: str) -> str:
