@@ -221,7 +221,7 @@ class CallbackRecord(NamedTuple):
         """The callback after one more attempt.
 
         It is pending while attempts are left, delivered after an acknowledgement, and failed after
-        the last attempt. An attempt that another one overtook leaves it delivered.
+        the last attempt. It stays delivered if a resend was acknowledged before this attempt ended.
         sent_to: the address of the attempt, where a rewrite changed it.
         """
         number = len(self.attempts) + 1
