@@ -61,9 +61,13 @@ _NOTIFY_EACH: Final = "SELECT pg_notify($1, word) FROM unnest($2::text[]) AS wor
 _THESE_JOBS: Final = "number = ANY($1::text[]::bigint[])"
 
 # Only leases that end before the beat after the next, so most jobs finish without an extension.
+# Returns which of the jobs there are: a reset may have deleted some.
 _EXTEND_LEASES: Final = f"""
-UPDATE jobs SET lease_until = {NOW} + $2
-WHERE {_THESE_JOBS} AND lease_until > 0 AND lease_until < {NOW} + $2 * 2 / 3
+WITH extended AS (
+    UPDATE jobs SET lease_until = {NOW} + $2
+    WHERE {_THESE_JOBS} AND lease_until > 0 AND lease_until < {NOW} + $2 * 2 / 3
+)
+SELECT number FROM jobs WHERE {_THESE_JOBS}
 """
 
 # A freed job gets a new number, so that its old holder, if it is still alive, finds that it lost
@@ -335,8 +339,9 @@ class ServerChannel:
 
     async def _beat(self, connection: Connection) -> None:
         if self.claims:
-            numbers = [*map(str, self.claims)]
-            await connection.execute(_EXTEND_LEASES, numbers, self.lease // MICROSECOND)
+            numbers, lease = [*self.claims], self.lease // MICROSECOND
+            found = await connection.fetch(_EXTEND_LEASES, [*map(str, numbers)], lease)
+            self.claims.difference_update(set(numbers).difference(number for (number,) in found))
         # After an interruption that affected all servers, each first gets the time to extend its
         # own leases.
         if self.clock.monotonic() - self._connected_at > self.lease.total_seconds():

@@ -18,6 +18,8 @@ from tests.units import unit_of
 if TYPE_CHECKING:
     from sandbox_sim.stores.postgres.postgres_store import PostgresStore
 
+OTHER = 56
+
 
 async def stop_heartbeat(store: "PostgresStore") -> None:
     """Stop the heartbeat of the store, which can still run units of work."""
@@ -182,3 +184,17 @@ class TestJobHeldForAnAnswer:
         await die(answering)
 
         assert (await taken_over(other)).subject == "10000000001"
+
+
+async def test_a_server_drops_its_claims_of_jobs_that_a_reset_deleted(
+    open_postgres: OpenPostgres,
+) -> None:
+    holder = await open_postgres(lease=SHORT_LEASE)
+    await unit_of(holder).add_job(job("deleted"))
+    await unit_of(holder).add_job(job("kept", service_id=OTHER))
+    _, kept = await claim(holder)
+
+    await unit_of(holder).reset(SERVICE)
+
+    await eventually(lambda: holder._channel.claims == {kept.number})
+    await unit_of(holder).finish(kept)
