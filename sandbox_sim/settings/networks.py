@@ -12,6 +12,7 @@ from sandbox_sim.ports import Clock, Ids, NetworkConfigError
 from sandbox_sim.production.routing import NetworkRoute
 from sandbox_sim.records.attempts import PollingSchedule
 from sandbox_sim.settings.values import read_secret
+from sandbox_sim.values.redaction import redact_text
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -98,9 +99,10 @@ class RouteTable(BaseModel):
 def _mask(name: str, value: object) -> object:
     if isinstance(value, Mapping):
         return _mask_table(value)
-    if not isinstance(value, str) or name in _NOT_SECRET or name.endswith(_FILE_SUFFIX):
+    if not isinstance(value, str):
         return value
-    return _MASKED
+    is_shown = name in _NOT_SECRET or name.endswith(_FILE_SUFFIX)
+    return redact_text(value) if is_shown else _MASKED
 
 
 def _mask_table(table: Mapping[str, object]) -> Mapping[str, object]:

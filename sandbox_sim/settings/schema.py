@@ -47,6 +47,7 @@ from sandbox_sim.settings.values import (
 from sandbox_sim.values.cards import TEST_CARDS, Brand
 from sandbox_sim.values.clients import SANDBOX_CLIENT, Client, ServiceMode
 from sandbox_sim.values.hosts import Host, is_loopback, is_postgres, mask_url, parse_host_pattern
+from sandbox_sim.values.redaction import redact_text
 
 DEFAULT_PORT: Final = 8233
 # The longest delay: a pending transaction is stored that long, and no timer overflows.
@@ -307,6 +308,10 @@ class Settings(BaseModel):
     @field_serializer("store", when_used="json")
     def _shown_store(self, store: str) -> str:
         return mask_url(store)
+
+    @field_serializer("public_url", when_used="json")
+    def _shown_public_url(self, url: str | None) -> str | None:
+        return url and redact_text(url)
 
     @model_validator(mode="after")
     def _turn_on_others(self) -> "Settings":

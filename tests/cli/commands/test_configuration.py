@@ -140,6 +140,20 @@ class TestShow:
         masked = "postgresql://gateway:***@db.internal/sandbox?sslmode=require&password=***"
         assert masked in result.output
 
+    @pytest.mark.decision("D38")
+    def test_passwords_in_addresses_are_masked(self, file: Path) -> None:
+        file.write_text(
+            'public_url = "https://ama:s3same@gateway.example"\n'
+            '[networks.account]\nadapter = "upstream"\n'
+            'base_url = "https://shop:0pen@account.example/v1"\n',
+            "utf-8",
+        )
+
+        shown = in_process("config", "show", "--config", file).stdout
+
+        assert 'public_url = "https://***@gateway.example"' in shown
+        assert '"base_url": "https://***@account.example/v1"' in shown
+
     def test_bad_settings_are_not_shown(self) -> None:
         result = in_process("config", "show", "--set", "prot=1")
 
