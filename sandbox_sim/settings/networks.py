@@ -101,8 +101,7 @@ def _mask(name: str, value: object) -> object:
         return _mask_table(value)
     if not isinstance(value, str):
         return value
-    is_shown = name in _NOT_SECRET or name.endswith(_FILE_SUFFIX)
-    return redact_text(value) if is_shown else _MASKED
+    return redact_text(value) if name in _NOT_SECRET or name.endswith(_FILE_SUFFIX) else _MASKED
 
 
 def _mask_table(table: Mapping[str, object]) -> Mapping[str, object]:

@@ -252,18 +252,18 @@ def retry(
         raise click.UsageError("--service-id needs --all; it cannot be combined with an ID")
     if callback_id is not None:
         path = ("callbacks", callback_id, "retry")
-        session.request("POST", *path, lines=lambda each: [_retried_line(each)])
+        session.request("POST", *path, lines=lambda each: [_sent_line(each)])
     else:
         body = {"service_id": service_id}
         session.request("POST", "callbacks", "retry", body=body, lines=_retried_lines)
 
 
-def _retried_line(callback: dict[str, Any]) -> str:
-    return f"{callback['id']} goes to {callback['url']} now"
+def _sent_line(callback: dict[str, Any], when: str = "now") -> str:
+    return f"{callback['id']} goes to {callback['url']} {when}"
 
 
 def _retried_lines(document: dict[str, Any]) -> Iterator[str]:
-    yield from map(_retried_line, document["callbacks"])
+    yield from map(_sent_line, document["callbacks"])
     if not document["callbacks"]:
         yield "no callbacks are retrying"
 
@@ -291,11 +291,8 @@ def resend(
         raise click.UsageError("filters need --failed; they cannot be combined with an ID")
     else:
         path = ("callbacks", callback_id, "resend")
-        session.request("POST", *path, body={"url": url}, lines=lambda each: [_resent_line(each)])
-
-
-def _resent_line(callback: dict[str, Any]) -> str:
-    return f"{callback['id']} goes to {callback['url']} again"
+        body = {"url": url}
+        session.request("POST", *path, body=body, lines=lambda each: [_sent_line(each, "again")])
 
 
 def _resend_failed(session: Session, query: Query, url: str | None) -> None:
@@ -313,7 +310,7 @@ def _resend_failed(session: Session, query: Query, url: str | None) -> None:
         else:
             resent.append(answer.document)
             if not session.as_json:
-                click.echo(_resent_line(printable_document(resent[-1])))
+                click.echo(_sent_line(printable_document(resent[-1]), "again"))
     if session.as_json:
         click.echo(json.dumps({"callbacks": resent}))
     elif not resent and not problems:

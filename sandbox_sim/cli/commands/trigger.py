@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import click
 
@@ -50,8 +50,7 @@ class _Exchange(NamedTuple):
 
     @property
     def document(self) -> dict[str, Any]:
-        document: dict[str, Any] = self.answer.document
-        return document
+        return cast("dict[str, Any]", self.answer.document)
 
     @property
     def accepted(self) -> bool:
@@ -241,8 +240,7 @@ def _query_status(gateway: RunningGateway, exchange: _Exchange) -> Json | None:
     """Return the answer to a status query; None if the transaction is not found."""
     body = {name: exchange.body.get(name) for name in ("service_id", "transaction_id")}
     answer = gateway.call("/get_transaction_status", body, exchange.credentials)
-    record: Json | None = answer.document.get("response_data")
-    return record
+    return cast("Json | None", answer.document.get("response_data"))
 
 
 def _print_section(head: str, fields: Json, colour: str | None = None, *between: str) -> None:

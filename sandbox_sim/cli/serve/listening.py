@@ -249,10 +249,8 @@ def _process_exists(pid: int) -> bool:
         return True
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass  # it runs as another user
+    except OSError as error:  # EPERM: it runs as another user
+        return error.errno != errno.ESRCH
     return True
 
 
