@@ -346,12 +346,10 @@ class CaseRun:
 
     def _check_refunds(self, name: str, expected: int) -> None:
         payouts = self._transactions(_PAYOUT, self._placed[name].phone)
-        found = [each for each in payouts if each.status not in _UNPAID]
-        if len(found) != expected:
-            raise StepFailed(
-                f"the customer gets the money back {_times(len(found))}, "
-                f"and must get it {_times(expected)}"
-            )
+        count = sum(each.status not in _UNPAID for each in payouts)
+        if count != expected:
+            times, wish = _times(count), _times(expected)
+            raise StepFailed(f"the customer gets the money back {times}, and must get it {wish}")
 
     def _check_books(self, name: str, _: bool) -> None:
         state = self._states.get(name)

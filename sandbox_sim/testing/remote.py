@@ -6,6 +6,7 @@ It needs the standard library only, so the tests do not need the packages of the
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from http.client import HTTPException
 from typing import Any, Final, NoReturn
@@ -195,10 +196,8 @@ class RemoteGateway(ServiceGateway):
         """Return when this service has `count` delivered callbacks, or after a short time."""
         match = {"service_id": self.service_id, "state": "delivered"}
         body = {"match": match, "count": count, "timeout_s": min(remaining_s, _POLL_INTERVAL_S)}
-        try:
+        with suppress(ValueError):  # HTTP 408: the time is over
             self._control("callbacks/wait", body)
-        except ValueError:  # HTTP 408: the time is over
-            return
 
     def _own_records(self, plural: str) -> list[dict[str, Any]]:
         return self._records(plural, plural, service_id=self.service_id)

@@ -74,9 +74,8 @@ async def twenty_submits_at_once_are_not_mixed(peer: Peer) -> None:
         results = await asyncio.gather(*map(bench.submit, requests))
         for request, result in zip(requests, results, strict=True):
             require(result.outcome in ACCEPTED, f"one of twenty at once ends as {result}")
-            require(
-                bench.arrived(request) == 1, "one of twenty at once does not arrive exactly once"
-            )
+            arrived = bench.arrived(request)
+            require(arrived == 1, "one of twenty at once does not arrive exactly once")
             wrong = differences(result.report, bench.attempt(request).sent, frozenset())
             require(not wrong, f"one of twenty at once gets the answer of another: {wrong}")
 
@@ -454,9 +453,8 @@ async def success_about_something_else_does_not_count(peer: Peer) -> None:
                 report = await _report_of(bench, source, Decided(request, Outcome.SUCCEEDED, echo))
                 if report is None:
                     continue
-                judged = apply_report(
-                    bench.attempt(request), report, bench.terms, bench.clock.now()
-                )
+                attempt, now = bench.attempt(request), bench.clock.now()
+                judged = apply_report(attempt, report, bench.terms, now)
                 sentence = f"a success by {source} counts although its {name} is {what}"
                 require(judged.change is Change.MISMATCH, sentence)
 
@@ -500,10 +498,8 @@ async def a_changed_notification_is_not_verified(peer: Peer) -> None:
         request = bench.request()
         raw = _raw_notification(bench, _decided(request, Outcome.FAILED), Signature.GOOD)
         for changed in (raw.body + b" ", b" " + raw.body, raw.body[:-1], b""):
-            require(
-                not bench.network.verify(raw._replace(body=changed)),
-                "a notification whose body was changed is verified",
-            )
+            is_verified = bench.network.verify(raw._replace(body=changed))
+            require(not is_verified, "a notification whose body was changed is verified")
 
 
 async def a_notification_names_its_attempt(peer: Peer) -> None:
@@ -529,10 +525,8 @@ async def notifications_in_any_order_end_the_same(peer: Peer) -> None:
         for report in (succeeded.report, answer, succeeded.report, failed.report, failed.report):
             attempt, change = apply_report(attempt, report, bench.terms, bench.clock.now())
             changes.append(change)
-        expected = [
-            *(Change.ENDED, Change.NOTHING, Change.NOTHING),
-            *(Change.CONTRADICTION, Change.NOTHING),
-        ]
+        nothing = Change.NOTHING
+        expected = [Change.ENDED, nothing, nothing, Change.CONTRADICTION, nothing]
         require(changes == expected, f"the notifications change {changes}")
         require(attempt.outcome is Outcome.SUCCEEDED, f"the attempt ends as {attempt.outcome}")
 
