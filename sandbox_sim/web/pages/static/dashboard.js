@@ -125,8 +125,7 @@ async function refresh() {
   } else if (!isTyping() && !isEdited()) {
     replacePart("list", page, { animate: true });
   }
-  const busy = isTyping() || $("#detail dialog[open]") || $("#detail")?.contains(document.activeElement);
-  if (!busy) replacePart("detail", page);
+  if (!isTyping() && !$("#detail dialog[open]")) replacePart("detail", page);
   tick();
 }
 
@@ -196,8 +195,7 @@ function tick() {
 // ---- actions ----
 
 async function runAction(button, work, done, onError = (problem) => showToast(problem.message, { bad: true })) {
-  // Not in the timeline, which is not refreshed while it has the focus.
-  const part = document.activeElement === button && button.closest("#clock, #troubles, #list");
+  const part = document.activeElement === button && button.closest("#clock, #troubles, #list, #detail");
   button.disabled = true; // takes the focus
   try {
     const answer = await work();
@@ -380,6 +378,9 @@ async function send(form) {
   if (form.closest("#list")) document.activeElement?.blur();
   return answer;
 }
+
+// An open dialog keeps the record around it from being refreshed.
+document.addEventListener("close", refresh, { capture: true });
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
