@@ -54,7 +54,8 @@ LISTED_AFTER: Final = 3
 class Job(NamedTuple):
     """Work to do at `due_at`: `kind`, on `subject`. The store assigns the number.
 
-    failures: how often the work raised, in a row. A store that is away is not a failure.
+    failures: how often the work raised, in a row, or a query that a hint caused had no answer. A
+    store that is away is not a failure.
     """
 
     due_at: datetime
