@@ -169,7 +169,8 @@ def why_not_listening(settings: Settings, error: OSError) -> str:
     problem = f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}"
     if error.errno == errno.EACCES:
         return f"{problem}\n  choose a port above 1023: --port {DEFAULT_PORT}"
-    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
+    # asyncio of Python 3.13 gives no number where no address is of this machine.
+    if error.errno in {errno.EADDRNOTAVAIL, None} or isinstance(error, socket.gaierror):
         return f"{problem}\n  {_HOST_ADVICE}"
     if error.errno != errno.EADDRINUSE:
         return problem

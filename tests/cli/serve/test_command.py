@@ -307,6 +307,7 @@ class TestRefusedStart:
         [
             (PermissionError(errno.EACCES, "denied"), "choose a port above 1023: --port 8233"),
             (OSError(errno.EADDRNOTAVAIL, "no such address"), HOST_ADVICE),
+            (OSError("could not bind on any address out of 203.0.113.1"), HOST_ADVICE),
             (socket.gaierror(socket.EAI_NONAME, "unknown name"), HOST_ADVICE),
         ],
     )
@@ -315,7 +316,7 @@ class TestRefusedStart:
     ) -> None:
         message = why_not_listening(Settings(host="127.0.0.1", port=80), error)
 
-        assert message == f"cannot listen on 127.0.0.1:80: {error.strerror}\n  {advice}"
+        assert message == f"cannot listen on 127.0.0.1:80: {error.strerror or error}\n  {advice}"
 
     def test_a_host_that_is_not_of_this_machine_has_advice(self) -> None:
         result = in_process(
