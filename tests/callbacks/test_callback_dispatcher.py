@@ -166,15 +166,18 @@ class TestResendDuringAnAttempt:
         await works.start()
         return works
 
-    async def test_both_attempts_and_the_new_address_are_kept(self, slow: Works) -> None:
-        slow.sender.answers = [BROKEN, BROKEN]
+    async def resent(self, slow: Works, *answers: ReceiverResponse) -> CallbackRecord:
+        """The callback after both attempts; the one of the resend is answered first."""
+        slow.sender.answers = [*answers]
         await slow.notify((await slow.callback()).to_resend("http://new.test/callback"))
         await slow.called("http://new.test/callback")
-
         slow.sender.answer_all()
         await slow.jobs.run_until_idle()
+        return await slow.callback()
 
-        found = await slow.callback()
+    async def test_both_attempts_and_the_new_address_are_kept(self, slow: Works) -> None:
+        found = await self.resent(slow, BROKEN, BROKEN)
+
         assert found.url == "http://new.test/callback"
         assert [(each.number, each.sent_to) for each in found.attempts] == [
             (1, "http://new.test/callback"),
@@ -182,14 +185,8 @@ class TestResendDuringAnAttempt:
         ]
 
     async def test_an_acknowledged_callback_stays_delivered(self, slow: Works) -> None:
-        slow.sender.answers = [OK, SILENT]
-        await slow.notify((await slow.callback()).to_resend("http://new.test/callback"))
-        await slow.called("http://new.test/callback")
+        found = await self.resent(slow, OK, SILENT)
 
-        slow.sender.answer_all()
-        await slow.jobs.run_until_idle()
-
-        found = await slow.callback()
         assert found.state is DeliveryState.DELIVERED
         assert [each.next_attempt_at for each in found.attempts] == [None, None]
         assert await slow.next_due() is None
