@@ -380,7 +380,9 @@ async function send(form) {
 }
 
 // An open dialog keeps the record around it from being refreshed.
-document.addEventListener("close", refresh, { capture: true });
+document.addEventListener("close", (event) => {
+  if (event.target.closest?.("#detail")) refresh();
+}, { capture: true });
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
