@@ -469,10 +469,10 @@ class CallbackDispatcher:
         """Save an attempt, and add the job of the next one if there is one."""
         schedule = self.behaviour.present.schedule
         attempt = methodcaller("with_attempt", answer, self.clock.now(), schedule, sent_to)
-        save = partial(self._save_attempt, job, callback, attempt)
+        save = partial(self.store.run, partial(self._save_attempt, job, callback, attempt))
         # While the store is away it is not sent again.
         on_away = partial(log.error, "an attempt could not be recorded, trying again: %s")
-        attempted = await run_until_saved(self.store, self.clock, save, on_away)
+        attempted = await run_until_saved(self.clock, save, on_away)
         self.recorded += 1
         self.activity.callback_attempts[attempted.state] += 1
         self._log_attempt(attempted, schedule, answer.failure_kind)

@@ -98,18 +98,15 @@ class Store(Protocol):
 
 
 async def run_until_saved(
-    store: Store,
-    clock: Clock,
-    work: Callable[[Unit], Awaitable[T]],
-    on_away: Callable[[StoreError], None],
+    clock: Clock, work: Callable[[], Awaitable[T]], on_away: Callable[[StoreError], None]
 ) -> T:
-    """Run the work as one unit; again while the store is unavailable.
+    """Run the work; again from its beginning while the store is unavailable.
 
     on_away: called before each new try. Raises what `work` raises, and `DataRefused`.
     """
     while True:
         try:
-            return await store.run(work)
+            return await work()
         except DataRefused:
             raise
         except StoreError as error:

@@ -13,16 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from sandbox_sim.ports import (
-    STORE_PAUSE_S,
-    Clock,
-    DataRefused,
-    JobLost,
-    RunningTasks,
-    Store,
-    StoreError,
-    Unit,
-)
+from sandbox_sim.ports import Clock, JobLost, RunningTasks, Store, Unit, run_until_saved
 from sandbox_sim.records.jobs import Job
 
 GiveUp = Callable[[Unit, Job, str], Awaitable[None]]
@@ -74,16 +65,11 @@ class BackgroundJobs:
 
     async def _retried(self, job: Job, work: Callable[[], Awaitable[None]]) -> None:
         """Do this work of a job, again and again while the store is away."""
-        while True:
-            try:
-                return await work()
-            except JobLost as lost:
-                return log.warning("%s %s is not recorded: %s", job.kind, job.subject, lost)
-            except DataRefused:
-                raise
-            except StoreError as error:
-                log.error("%s %s waits for the store: %s", job.kind, job.subject, error)  # noqa: TRY400
-                await self.clock.pause(STORE_PAUSE_S)
+        on_away = partial(log.error, "%s %s waits for the store: %s", job.kind, job.subject)
+        try:
+            await run_until_saved(self.clock, work, on_away)
+        except JobLost as lost:
+            log.warning("%s %s is not recorded: %s", job.kind, job.subject, lost)
 
     async def _postpone(self, job: Job, problem: str, unit: Unit) -> None:
         await unit.finish(job)

@@ -171,9 +171,9 @@ class LiveSms:
                 return
             attempt, request = outgoing
             result = await self.networks.submit(attempt.network, request)
-            record = partial(self._record, outgoing, result)
+            record = partial(self.store.run, partial(self._record, outgoing, result))
             on_away = partial(log.error, "the answer to attempt %s waits: %s", attempt.id)
-            await run_until_saved(self.store, self.clock, record, on_away)
+            await run_until_saved(self.clock, record, on_away)
 
     async def _start_sending(self, job: Job, unit: Unit) -> _Outgoing | None:
         """Save that sending the message has begun; returns None if it was begun before.

@@ -204,7 +204,7 @@ class NetworkNotifications:
 
     async def _save(self, network: str, work: Callable[[Unit], Awaitable[None]]) -> None:
         on_away = partial(log.error, "a notification of %s waits for the store: %s", network)
-        await run_until_saved(self.store, self.clock, work, on_away)
+        await run_until_saved(self.clock, partial(self.store.run, work), on_away)
 
     async def _apply_event(self, network: str, notification: Notification, unit: Unit) -> None:
         raw = self._raw_event(network, notification)

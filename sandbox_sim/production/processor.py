@@ -238,10 +238,10 @@ class NetworkProcessor:
     ) -> Reply:
         while True:
             result = await self.networks.submit(unsent.attempt.network, unsent.request)
-            record = partial(self._record, request, unsent, result)
+            record = partial(self.store.run, partial(self._record, request, unsent, result))
             on_away = partial(_answer_early, early, unsent.attempt, result)
             try:
-                recorded = await run_until_saved(self.store, self.clock, record, on_away)
+                recorded = await run_until_saved(self.clock, record, on_away)
             except DataRefused as error:
                 on_away(error)
                 return early.result()
